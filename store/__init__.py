@@ -17,7 +17,6 @@ An import may only point down this list, and modules on one line do not import e
     data_file
     ledger
     json_positions
-    chains
     line_codec
     records | settings
     urls | cleaning | times | disk

@@ -24,10 +24,10 @@ from store.times import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-    from store.chains import Entry
     from store.disk import Signature
     from store.files import Catalogue
     from store.history import History, Log, Stored
+    from store.ledger import Entry
     from store.rankings.aggregates import CategoryAggregate
     from store.rankings.names import Names
     from store.records import Category, Poll, Site, Withholding

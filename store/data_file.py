@@ -25,6 +25,7 @@ from store.records import (
     DataFile,
     Models,
     Problem,
+    instrument_id,
     is_slug,
 )
 from store.urls import is_url
@@ -102,6 +103,9 @@ def load(directory: Path, name: str) -> Loaded | None:
     if name not in SINGLE and not is_slug(slug_of(name)):
         message = f'the file name "{slug_of(name)}" is no slug; use a-z, 0-9 and single hyphens'
         return _unusable(name, signature, f"{message}, at most 100")
+    if folder_of(name) == "instruments" and instrument_id(data) != slug_of(name):
+        message = "it is not the text that its name is the digest of; put it back from a copy"
+        return _unusable(name, signature, message)
     return understand(name, data, signature)
 
 

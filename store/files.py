@@ -25,6 +25,7 @@ from store.records import (
     Assistant,
     Category,
     DataFile,
+    Instrument,
     Models,
     Problem,
     Product,
@@ -86,6 +87,7 @@ class Catalogue(Struct, frozen=True):
     unusable: Mapping[str, Problem] = {}
     topics: tuple[Topic, ...] = ()
     words_from: str = ""
+    instruments: Mapping[str, Instrument] = {}
 
     @property
     def governing_errors(self) -> tuple[Problem, ...]:
@@ -226,6 +228,7 @@ class Files:
             files=frozenset(self._loaded),
             problems=tuple(sorted(problems)),
             topics=topics.topics if topics else (),
+            instruments=self._folder("instruments", Instrument, contested),
             unusable={**self._unusable(), **unowned},
         )
 

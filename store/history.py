@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.chains import FOLDER, HEADS, LEDGER, LedgerError
 from store.disk import (
     Signature,
+    append_lines,
     check_room,
     is_in_place,
     opened,
@@ -29,8 +29,15 @@ from store.disk import (
     signature_of,
     sync_directory,
 )
-from store.ledger import Ledger, Proof
-from store.line_codec import decode_line, encode_line, has_valid_checksum, stamp, whole_lines
+from store.ledger import FOLDER, HEADS, LEDGER, Ledger, LedgerError, Proof
+from store.line_codec import (
+    decode_line,
+    encode_line,
+    has_valid_checksum,
+    redaction_of,
+    stamp,
+    whole_lines,
+)
 from store.records import Problem
 from store.times import rfc3339
 
@@ -38,18 +45,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from store.chains import Entry
+    from store.ledger import Entry
+    from store.line_codec import Stamp
     from store.records import Poll
 
 _LONGEST = 200
 """Characters of a reason; the reader of JSON may quote what a line says."""
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
-
-
-_RESTORE = (
-    "put the folder proof back from a copy, or accept what is there: "
-    'flask check --accept-history --all --reason "…"'
-)
 
 
 class HistoryError(Exception):
@@ -88,21 +90,17 @@ class History:
     """The history files in one directory: read by anyone, appended to by one writer at a time.
 
     ``ledger`` is the one that proves them, as of the last look; ``fault`` says why it is not known,
-    or not any more.
+    or not any more. In what is ``published`` redacted lines stand for those that are withheld.
     """
 
-    decode = staticmethod(decode_line)
-    is_intact = staticmethod(has_valid_checksum)
-    stamp = staticmethod(stamp)
-
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, published: bool = False) -> None:
         self.ledger = Ledger()
+        self._published = published
         self.fault: Problem | None = None
         self._directory = directory
         self._proof = Proof(directory.parent)
         self._proof_files: object = None
-        self._broken: set[str] = set()
-        self._parent_synced = False
+        self._broken: set[Path] = set()
 
     def path(self, slug: str) -> Path:
         """The file of a category; ``slug`` is a category's, never a request's text."""
@@ -128,16 +126,13 @@ class History:
             raise HistoryError(reason) from error
         return found
 
-    def signature(self, slug: str) -> Signature | None:
-        """What changes when a file does; ``None`` if there is none, or nobody may look."""
-        return signature_at(self.path(slug))
-
     def read(self, slug: str) -> Log:
         """Every readable poll of a file, oldest first; a file that is not there is empty.
 
         One that has lost what it once held is as one that cannot be read.
         """
-        self._ensure_ledger()
+        if self._proof_files is None:
+            self._look_at_ledger()
         if self.fault and self._proof_files is None:
             return Log(slug, problems=(self.fault,))
         try:
@@ -149,7 +144,8 @@ class History:
         except OSError as error:
             why = f"cannot be read: {error.strerror}"
             return Log(slug, problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
-        if problem := self._loss(slug, data if found else None):
+        stamps = [stamp(line, published=self._published) for line in whole_lines(data)]
+        if problem := self._loss(slug, stamps if found else None):
             return Log(slug, problems=(problem,))
         if found is None:
             return Log(slug)
@@ -158,29 +154,18 @@ class History:
         for number, start, line in _lines(data):
             end = start + len(line)
             try:
-                polls.append(Stored(self.decode(line), slug, start, end, number))
+                poll = decode_line(line, published=self._published)
+                polls.append(Stored(poll, slug, start, end, number))
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
                 problems.append(_unreadable(slug, number, error, torn=torn))
-        tail = whole_lines(data)[self.ledger.last(slug).lines :]
-        entries = tuple(self.ledger.open_entries(slug, map(self.stamp, tail)))
+        tail = stamps[self.ledger.last(slug).lines :]
+        entries = tuple(self.ledger.open_entries(slug, tail))
         return Log(slug, tuple(polls), tuple(problems), signature_of(found), entries)
 
     def remembered(self) -> list[str]:
         """The slug of every history file that the ledger says held something."""
         return [file for file, entry in self.ledger.newest.items() if entry.lines]
-
-    def accept(self, slugs: Sequence[str], reason: str, today: str) -> list[Entry]:
-        """Take files as they are for all that they should hold; return their entries.
-
-        Raises:
-            HistoryError: one cannot be read, or the ledger cannot be written.
-        """
-        try:
-            return self._proof.accept(slugs, reason, today)
-        except OSError as error:
-            name = os.path.basename(error.filename or FOLDER)  # noqa: PTH119 - of any kind
-            raise HistoryError(f"{name} cannot be used: {error.strerror}") from error
 
     def _look_at_ledger(self) -> None:
         """Read the ledger if it changed; the one that was known before stays if it is damaged."""
@@ -193,25 +178,22 @@ class History:
             self.ledger = self.ledger if ledger == self.ledger else ledger
             self.fault, self._proof_files = None, files
         except LedgerError as error:
-            self.fault = Problem(error.file, error.line, 1, f"{error.reason}; {_RESTORE}")
+            restore = f"put the folder proof back from a copy, or {_accept('--all')}"
+            self.fault = Problem(error.file, error.line, 1, f"{error.reason}; {restore}")
         except OSError as error:
             self.fault = Problem(f"{FOLDER}/{LEDGER}", 1, 1, f"cannot be read: {error.strerror}")
 
-    def _ensure_ledger(self) -> None:
-        if self._proof_files is None:
-            self._look_at_ledger()
-
-    def _loss(self, slug: str, data: bytes | None) -> Problem | None:
-        """That a file does not hold the lines of its closed days; ``data`` is None without a file.
+    def _loss(self, slug: str, stamps: Sequence[Stamp] | None) -> Problem | None:
+        """That a file lacks lines of its closed days; ``stamps``, of all, are None without a file.
 
         When all files are away, as with a disk that is not mounted, no other may be begun.
         """
-        if data is None and self.remembered() and not any(self._directory.glob("*.jsonl")):
+        if stamps is None and self.remembered() and not any(self._directory.glob("*.jsonl")):
             message = "every file in it is gone; put them back (is their disk there?), or "
             return Problem("history", 1, 1, message + _accept("--all"))
-        if self.ledger.holds(slug, data or b""):
+        if self.ledger.holds(slug, stamps or ()):
             return None
-        what = "the file is gone" if data is None else "it was cut short or changed"
+        what = "the file is gone" if stamps is None else "it was cut short or changed"
         entry = self.ledger.newest[slug]
         message = (
             f"{what}: on {entry.day}, which is closed, it had {entry.lines:,} lines "
@@ -233,7 +215,7 @@ class History:
         except OSError as error:
             raise HistoryError(f"{path.name} cannot be read: {error.strerror}") from error
         lines = [block[start - first : end - first] for start, end in spans]
-        if not all(map(self.is_intact, lines)):
+        if not all(has_valid_checksum(x) or (self._published and redaction_of(x)) for x in lines):
             raise HistoryError(f"{path.name} no longer holds all that was read from it")
         return lines
 
@@ -257,23 +239,18 @@ class History:
         """
         slug = polls[0].slug
         path = self.path(slug)
-        self._check_writer(slug)
-        try:
-            others = [self._bytes(file) for file in beside]
-            with self._proof.locked(shared=True), self._locked(path) as handle:
-                self._check_ledger()
+        with self._writing(path):
+            others = [read_regular(path) for path in map(self.path, beside) if path.exists()]
+            with self._locked(path) as handle:
                 data, unfinished = _clean_end(handle, path)
-                if not data:
-                    self._sync_names()
+                if not data:  # the file's name, and its directory's, must last before a record does
+                    sync_directory(self._directory)
+                    sync_directory(self._directory.parent)
                 time = max(now, _last_time(data, (slug, *beside), withheld))
                 self._check_open(time)
                 sealed = _sealed_anew(polls, time, b"".join([*others, data]))
                 lines = unfinished + b"".join(line for _, line in sealed)
-                self._write(handle, len(data), lines, slug)
-        except OSError as error:
-            raise HistoryError(f"{path.name} cannot be written: {error.strerror}") from error
-        except ValueError as error:
-            raise HistoryError(f"{path.name}: the poll cannot be recorded: {error}") from error
+                self._write(handle, len(data), lines, path)
         return tuple(poll for poll, _ in sealed)
 
     def check_appendable(self, slug: str, now: str) -> None:
@@ -283,41 +260,41 @@ class History:
             HistoryError: a poll could not be recorded, and the sentence says why.
         """
         path = self.path(slug)
-        self._check_writer(slug)
-        try:
+        with self._writing(path):
+            self._check_open(now)
             self._directory.mkdir(mode=0o750, exist_ok=True)
             check_room(self._directory)
-        except OSError as error:
-            raise HistoryError(f"the folder history cannot be written: {error.strerror}") from error
+            if os.path.lexists(path):  # nothing is begun that may stay empty
+                with self._locked(path) as handle:
+                    _clean_end(handle, path)
+
+    @contextmanager
+    def _writing(self, path: Path) -> Iterator[None]:
+        """A time in which no day is closed and the ledger is sound; what fails then is one error.
+
+        Raises:
+            HistoryError: what is done in it failed, or must not be begun.
+        """
+        if path in self._broken:
+            raise HistoryError(f"{path.name}: an earlier write failed; restart after a disk check")
         try:
             with self._proof.locked(shared=True):
-                self._check_ledger()
-                self._check_open(now)
-                if os.path.lexists(path):  # nothing is begun that may stay empty
-                    with self._locked(path) as handle:
-                        _clean_end(handle, path)
+                self._look_at_ledger()
+                if self.fault:
+                    raise HistoryError(str(self.fault))
+                yield
         except OSError as error:
             raise HistoryError(f"{path.name} cannot be written: {error.strerror}") from error
-
-    def _check_ledger(self) -> None:
-        self._look_at_ledger()
-        if self.fault:
-            raise HistoryError(str(self.fault))
+        except ValueError as error:
+            raise HistoryError(f"{path.name}: the poll cannot be recorded: {error}") from error
 
     def _check_open(self, time: str) -> None:
-        if time[:10] <= self.ledger.closed:
-            raise HistoryError(_too_late(time, self.ledger.closed))
-
-    def _check_writer(self, slug: str) -> None:
-        if slug in self._broken:
-            raise HistoryError(f"{slug}.jsonl: an earlier write failed; restart after a disk check")
-
-    def _bytes(self, slug: str) -> bytes:
-        """What a file holds; one that is not there holds nothing."""
-        try:
-            return read_regular(self.path(slug))
-        except FileNotFoundError:
-            return b""
+        if (day := time[:10]) <= (closed := self.ledger.closed):
+            raise HistoryError(
+                f"a poll of {time} cannot be added: {closed} and all days before are closed; mend "
+                "this machine's clock, or, if it was wrong then, flask check --reopen "
+                f'{day} --reason "…"'
+            )
 
     @contextmanager
     def _locked(self, path: Path) -> Iterator[int]:
@@ -333,50 +310,31 @@ class History:
             finally:
                 os.close(handle)
 
-    def _sync_names(self) -> None:
-        """Make a new file's name durable, and its directory's, before the first record is."""
-        sync_directory(self._directory)
-        if not self._parent_synced:
-            sync_directory(self._directory.parent)
-            self._parent_synced = True
-
-    def _write(self, handle: int, end: int, data: bytes, slug: str) -> None:
+    def _write(self, handle: int, end: int, data: bytes, path: Path) -> None:
         """One write, one fsync; a write that fails leaves the file as it was.
 
         After a failed fsync the kernel may have dropped what it had not written, and says so only
         once: this writer then refuses to go on with the file, as after all but a full disk.
         """
+        is_written = False
         try:
-            written = os.write(handle, data)
-            if written < len(data):
-                why = f"no space left, only {written} of {len(data)} bytes fit"
+            if (count := os.write(handle, data)) < len(data):
+                why = f"no space left, only {count} of {len(data)} bytes fit"
                 raise OSError(errno.ENOSPC, why)  # noqa: TRY301
+            is_written = True
+            os.fsync(handle)
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                self._broken.add(slug)
+            if is_written or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                self._broken.add(path)
             try:
                 os.ftruncate(handle, end)
             except OSError:
-                self._broken.add(slug)
-            raise
-        try:
-            os.fsync(handle)
-        except OSError:
-            self._broken.add(slug)
-            with suppress(OSError):
-                os.ftruncate(handle, end)
+                self._broken.add(path)
             raise
 
 
 def _accept(which: str) -> str:
     return f'accept what is there: flask check --accept-history {which} --reason "…"'
-
-
-def _too_late(time: str, closed: str) -> str:
-    return (
-        f"a poll of {time} cannot be added: {closed} and all days before are closed; mend this "
-        f'machine\'s clock, or, if it was wrong then, flask check --reopen {time[:10]} --reason "…"'
-    )
 
 
 def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
@@ -397,7 +355,7 @@ def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
         return data, b""
     if not _is_torn(tail):
         return data, b"\n"
-    _set_aside(path, tail)
+    append_lines(path.with_suffix(".jsonl.torn"), tail + b"\n")  # safe there before it leaves
     os.ftruncate(handle, cut)
     return data[:cut], b""
 
@@ -405,18 +363,6 @@ def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
 def _is_torn(tail: bytes) -> bool:
     """Whether what stands after the last newline is no record, nor records with other line ends."""
     return not any(map(has_valid_checksum, tail.split(b"\r")))
-
-
-def _set_aside(path: Path, tail: bytes) -> None:
-    """Keep torn bytes beside the history, on disk before they leave it."""
-    handle = os.open(path.with_suffix(".jsonl.torn"), _APPENDING, 0o640)
-    try:
-        if os.write(handle, tail + b"\n") <= len(tail):
-            raise OSError(errno.ENOSPC, "no space to keep its unfinished last line")
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    sync_directory(path.parent)
 
 
 def _last_time(data: bytes, slugs: Collection[str], withheld: Collection[str]) -> str:
@@ -440,18 +386,13 @@ def _sealed_anew(polls: Sequence[Poll], time: str, held: bytes) -> list[tuple[Po
     sealed: list[tuple[Poll, bytes]] = []
     for poll in polls:
         record, line = encode_line(poll, time)
-        while _holds_id(record.id, held):
+        while b'"id":"%b"' % record.id.encode() in held:
             time = rfc3339(datetime.fromisoformat(time) + timedelta(seconds=1))
             record, line = encode_line(poll, time)
         decode_line(line[:-1])
         sealed.append((record, line))
         held += line
     return sealed
-
-
-def _holds_id(identity: str, data: bytes) -> bool:
-    """Whether a line of a file has this id."""
-    return b'"id":"%b"' % identity.encode() in data
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:

@@ -1,25 +1,112 @@
-"""The ledger: how far each history file reached on each closed day, and who may add to it."""
+"""The ledger: how far each history file reached on each closed day, and who may add to it.
+
+Its two files are append-only. ``proof/ledger.jsonl`` has an :class:`Entry` for each file that grew
+on a day, ``proof/heads.jsonl`` a :class:`Head` for the day. A chain commits to the bytes, the order
+and the file of every line, a head to the whole ledger up to its day. data/README.md has the format.
+"""
 
 from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
+from datetime import date, timedelta
+from functools import reduce
+from hashlib import sha256
 from sys import intern
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-from store import chains
-from store.chains import FOLDER, HEADS, LEDGER, Entry, Head, LedgerError, Reopening, day_after
 from store.disk import append_lines, file_locked, make_folder, opened, read_regular, set_aside
 from store.line_codec import stamp, whole, whole_lines
-from store.records import is_slug
+from store.records import MAX_SLUG, SLUG_PATTERN, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from store.line_codec import Stamp
+
+FOLDER, LEDGER, HEADS = "proof", "ledger.jsonl", "heads.jsonl"
+Day = Annotated[str, Meta(pattern=r"^[2-8]\d{3}-\d\d-\d\d$")]
+Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Count = Annotated[int, Meta(ge=0, lt=2**53)]
+Record = TypeVar("Record", "Entry", "Head")
+
+
+class LedgerError(Exception):
+    """A file of the ledger is not what was once written: which, in which line, and why."""
+
+    def __init__(self, name: str, line: int, reason: str) -> None:
+        super().__init__(f"{FOLDER}/{name}:{line}: {reason}")
+        self.file, self.line, self.reason = f"{FOLDER}/{name}", line, reason
+
+
+class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+    """How far a history file reached when a day was closed: lines, bytes and its chain.
+
+    Where a person ``accepted`` a loss, ``was`` is the chain before, empty if nobody knows it.
+    """
+
+    day: Day
+    file: Annotated[str, Meta(pattern=SLUG_PATTERN, max_length=MAX_SLUG)]
+    lines: Count
+    bytes: Count
+    chain: Digest
+    accepted: bool = False
+    was: str | None = None
+    reason: str | None = None
+
+    @property
+    def reach(self) -> tuple[int, int, str]:
+        """How far the file reached, whatever the day: lines, bytes and chain."""
+        return self.lines, self.bytes, self.chain
+
+
+class Head(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+    """A closed day: how many files and lines the ledger then covers, and the ledger's own chain.
+
+    One that is ``reopened`` is a person's word that the day and later ones were closed too early.
+    """
+
+    day: Day
+    files: Count | None = None
+    lines: Count | None = None
+    root: Digest | None = None
+    reopened: bool = False
+    reason: str | None = None
+
+
+class Present(Struct, frozen=True):
+    """All lines there are, the closed ones among them, and the root if they were closed now."""
+
+    lines: int
+    closed: int
+    root: str
+
+
+def start(file: str) -> Entry:
+    """Return the entry of a file without lines; its empty day precedes any other."""
+    return Entry("", file, 0, 0, sha256(f"consensus-ledger-1\n{file}".encode()).hexdigest())
+
+
+def link(chain: str, digest: bytes) -> str:
+    """Return the chain after one more line, whose SHA-256 is given."""
+    return sha256(bytes.fromhex(chain) + digest).hexdigest()
+
+
+def extend(entry: Entry, line: Stamp) -> Entry:
+    """Return how far a file reaches with one more line; one without a day has that before it."""
+    digest, size, day = line
+    chain, end = link(entry.chain, digest), entry.bytes + size + 1
+    return Entry(day or entry.day, entry.file, entry.lines + 1, end, chain)
+
+
+def day_after(day: str) -> str:
+    """Return the next day; an empty string after an empty one, which precedes any day."""
+    return (date.fromisoformat(day) + timedelta(days=1)).isoformat() if day else ""
 
 
 class Ledger(Struct):
@@ -28,7 +115,7 @@ class Ledger(Struct):
     ``newest`` has each file's newest entry, ``ends`` the days and line counts of all since its
     newest acceptance, which is in ``accepted``. ``heads`` are those that close days; ``closed`` is
     the newest of these, an empty string where there is none. ``pending`` are the entries that no
-    head covers yet; ``chain``, 32 bytes, commits to every entry.
+    head covers yet; ``root`` commits to every entry.
     """
 
     newest: dict[str, Entry] = {}
@@ -37,21 +124,27 @@ class Ledger(Struct):
     heads: list[Head] = []
     closed: str = ""
     pending: list[Entry] = []
-    chain: bytes = chains.start_of("proof/ledger")
+    root: str = start("proof/ledger").chain
     lines: int = 0
 
     def last(self, file: str) -> Entry:
         """Return the newest entry of a file; that of an empty file where there is none."""
-        return self.newest.get(file) or chains.start(file)
+        return self.newest.get(file) or start(file)
 
     def lines_on(self, file: str, day: str) -> int:
         """Return how many lines a file had when ``day``, a closed one, was closed."""
         return max((lines for closed, lines in self.ends.get(file, ()) if closed <= day), default=0)
 
-    def holds(self, file: str, data: bytes) -> bool:
+    def day_closed(self, file: str, line: int) -> str | None:
+        """Return the day under which a file's line, by its number, was closed, if it was."""
+        ends = self.ends.get(file, ())
+        days = (day for day, lines in ends if line <= lines and day <= self.closed)
+        return min(days, default=None)
+
+    def holds(self, file: str, lines: Sequence[Stamp]) -> bool:
         """Return whether a file begins with the lines to which its newest entry commits."""
         last = self.last(file)
-        return chains.reach(file, data[: last.bytes]) == (last.lines, last.bytes, last.chain)
+        return reduce(extend, lines[: last.lines], start(file)).reach == last.reach
 
     def open_entries(self, file: str, lines: Iterable[Stamp]) -> list[Entry]:
         """Return the entries by which a file's open lines would be closed, oldest day first.
@@ -60,22 +153,20 @@ class Ledger(Struct):
         line of that day or an earlier one, so that a line with a time far ahead holds up nobody. A
         line without a time counts as the line before it, one of a closed day as of the day after.
         """
-        last, stamps, entries = self.last(file), list(lines), list[Entry]()
-        first, day = day_after(self.closed), last.day
-        steps = chains.reaches(last, (each[:2] for each in stamps))
-        for (_, _, own), (count, size, chain) in zip(stamps, steps, strict=True):
-            day = own or day
-            listed = max(day, first)
-            while entries and entries[-1].day >= listed:
+        last, first, entries = self.last(file), day_after(self.closed), list[Entry]()
+        for line in lines:
+            last = extend(last, line)
+            day = max(last.day, first)
+            while entries and entries[-1].day >= day:
                 entries.pop()
-            if listed:
-                entries.append(Entry(intern(listed), file, count, size, chain))
+            if day:
+                entries.append(replace(last, day=day))
         return entries
 
     def add(self, entry: Entry) -> None:
         """Take in the next line of the ledger; what came before an acceptance is not counted."""
         self.lines += entry.lines - self.last(entry.file).lines
-        self.chain = chains.link_entry(self.chain, entry)
+        self.root = link(self.root, sha256(msgspec.json.encode(entry)).digest())
         self.newest[entry.file] = entry
         self.pending.append(entry)
         if entry.accepted:
@@ -85,25 +176,42 @@ class Ledger(Struct):
 
     def head(self, day: str) -> Head:
         """Return the head under which all entries so far are put when ``day`` is closed."""
-        return Head(day, len(self.newest), self.lines, self.chain.hex())
+        return Head(day, len(self.newest), self.lines, self.root)
 
-    def close(self, record: Head | Reopening) -> None:
+    def close(self, head: Head) -> None:
         """Take in the next line of the heads."""
-        if isinstance(record, Head):
-            self.heads.append(record)
-            self.pending = []
+        if head.reopened:
+            self.heads = [other for other in self.heads if other.day < head.day]
         else:
-            self.heads = [head for head in self.heads if head.day < record.day]
+            self.heads.append(head)
+            self.pending = []
         self.closed = max((head.day for head in self.heads), default="")
 
-    def present(self, entries: Iterable[Entry]) -> chains.Present:
+    def present(self, entries: Iterable[Entry]) -> Present:
         """Return what a head would be if these open entries were closed now, day by day."""
-        chain, newest = self.chain, dict[str, Entry]()
+        future = Ledger(dict(self.newest), root=self.root, lines=self.lines)
         for entry in sorted(entries, key=lambda entry: (entry.day, entry.file)):
-            if entry.lines > self.last(entry.file).lines:
-                chain, newest[entry.file] = chains.link_entry(chain, entry), entry
-        added = sum(entry.lines - self.last(file).lines for file, entry in newest.items())
-        return chains.Present(self.lines + added, self.lines, chain.hex())
+            if entry.lines > future.last(entry.file).lines:
+                future.add(entry)
+        return Present(future.lines, self.lines, future.root)
+
+
+def records(name: str, data: bytes, kind: type[Record]) -> Iterator[Record]:
+    """Yield the records in a file of the ledger.
+
+    Raises:
+        LedgerError: a line is not one, in the form in which it is written.
+    """
+    decoder = msgspec.json.Decoder(kind)
+    for number, line in enumerate(whole_lines(data), start=1):
+        try:
+            record = decoder.decode(line)
+            is_ours = msgspec.json.encode(record) == line and date.fromisoformat(record.day)
+        except (ValueError, RecursionError):
+            is_ours = False
+        if not is_ours:
+            raise LedgerError(name, number, "this is not a line of the ledger")
+        yield record
 
 
 def parse(ledger: bytes, heads: bytes, result: Ledger | None = None) -> Ledger:
@@ -112,17 +220,19 @@ def parse(ledger: bytes, heads: bytes, result: Ledger | None = None) -> Ledger:
     Raises:
         LedgerError: a line is not one that was written there, or a head is not the ledger's.
     """
-    result, entries, number = result or Ledger(), chains.records(LEDGER, ledger, Entry), 0
-    for number, record in enumerate(chains.records(HEADS, heads, Head, Reopening), start=1):
-        if isinstance(record, Head):
-            while result.chain.hex() != record.root or not result.pending:
+    result, entries, number = result or Ledger(), records(LEDGER, ledger, Entry), 0
+    for number, head in enumerate(records(HEADS, heads, Head), start=1):
+        expected, days = Head(head.day, reopened=True, reason=head.reason or ""), {head.day}
+        if not head.reopened:
+            while result.root != head.root or not result.pending:
                 if (entry := next(entries, None)) is None:
                     raise LedgerError(HEADS, number, f"its root is not that of {LEDGER}")
                 result.add(entry)
-            if _days(result) != {record.day} or result.head(record.day) != record:
-                reason = f"its day or counts are not those of {LEDGER}, or a head before it is gone"
-                raise LedgerError(HEADS, number, reason)
-        result.close(record)
+            expected, days = result.head(head.day), _days(result)
+        if (head, {head.day}) != (expected, days):
+            reason = f"its day or counts are not those of {LEDGER}, or a head before it is gone"
+            raise LedgerError(HEADS, number, reason)
+        result.close(head)
     for entry in entries:
         result.add(entry)
     if len(_days(result)) > 1:
@@ -197,14 +307,13 @@ class Proof:
         with self.locked(wait=wait):
             ledger, entries, heads = self.load(), list[Entry](), list[Head]()
             for file in self._files():
-                tail = whole_lines(self._tail(file, ledger.last(file).bytes))
-                entries += ledger.open_entries(file, map(stamp, tail))
+                entries += ledger.open_entries(file, self._lines(file, ledger.last(file).bytes))
             days = {entry.day for entry in (*entries, *ledger.pending)}
             for day in sorted(day for day in days if ledger.closed < day <= through):
                 self._add(ledger, [entry for entry in entries if entry.day == day])
                 if ledger.pending:  # else of acceptances alone, which the head before covers
                     heads.append(ledger.head(day))
-                    append_lines(self._home / HEADS, chains.encode(heads[-1]))
+                    self._append(HEADS, heads[-1:])
                     ledger.close(heads[-1])
             return heads
 
@@ -221,13 +330,13 @@ class Proof:
                 ledger = self.load()
             except LedgerError:
                 ledger = Ledger()
-                for path in (self._home / LEDGER, self._home / HEADS):
-                    set_aside(path, today)
-            day, entries = max(today, day_after(ledger.closed)), list[Entry]()
+                for name in (LEDGER, HEADS):
+                    set_aside(self._home / name, today)
+            entries, day = list[Entry](), max(today, day_after(ledger.closed))
             for file in files:
                 was = ledger.newest[file].chain if file in ledger.newest else ""
-                lines, size, chain = chains.reach(file, self._tail(file, 0))
-                entries.append(Entry(day, file, lines, size, chain, True, was, reason))  # noqa: FBT003
+                last = reduce(extend, self._lines(file, 0), start(file))
+                entries.append(replace(last, day=day, accepted=True, was=was, reason=reason))
             self._add(ledger, entries)
             return entries
 
@@ -241,20 +350,25 @@ class Proof:
         with self.locked():
             if day > self.load().closed:
                 raise LedgerError(HEADS, 1, f"{day} is not a closed day")
-            record = Reopening(day, reopened=True, reason=reason)
-            append_lines(self._home / HEADS, chains.encode(record))
+            self._append(HEADS, [Head(day, reopened=True, reason=reason)])
 
     def _add(self, ledger: Ledger, entries: Sequence[Entry]) -> None:
-        append_lines(self._home / LEDGER, b"".join(map(chains.encode, entries)))
+        self._append(LEDGER, entries)
         for entry in entries:
             ledger.add(entry)
+
+    def _append(self, name: str, records: Sequence[Entry | Head]) -> None:
+        """Add records, in one write that lasts, in the one form in which they are read."""
+        append_lines(self._home / name, msgspec.json.Encoder().encode_lines(records))
 
     def _files(self) -> list[str]:
         """The names of the history files that hold something, sorted."""
         paths = (path for path in self._history.glob("*.jsonl") if is_slug(path.stem))
         return sorted(path.stem for path in paths if path.is_file() and path.stat().st_size)
 
-    def _tail(self, file: str, start: int) -> bytes:
+    def _lines(self, file: str, start: int) -> Iterator[Stamp]:
+        """Yield the lines of a history file that begin at an offset."""
+        data = b""
         with suppress(FileNotFoundError), opened(self._history / f"{file}.jsonl") as handle:
-            return os.pread(handle, max(os.fstat(handle).st_size - start, 0), start)
-        return b""
+            data = os.pread(handle, max(os.fstat(handle).st_size - start, 0), start)
+        return map(stamp, whole_lines(data))

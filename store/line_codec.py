@@ -13,12 +13,16 @@ import zlib
 from contextlib import suppress
 from datetime import date, datetime
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET
 
 from store.cleaning import clean
 from store.records import DOMAIN_PATTERN, MAX_NAME, Poll, Withholding
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MOST_PICKS = 5
 FIRST_YEAR, LAST_YEAR = "2020", "9000"
@@ -33,6 +37,7 @@ Stamp = tuple[bytes, int, str]
 _REDACTED = re.compile(
     rb'"withheld":true(?:,"crc":"[0-9a-f]{8}")?,"sha256":"([0-9a-f]{64})","bytes":(\d{1,12})\}\Z'
 )
+_ID = re.compile(rb'"id":"([0-9a-f]{16})"')
 _BEFORE_ID = b'{"v":1,'
 _ID_SIZE = 16
 CRC_SIZE = len(b',"crc":"01234567"}')
@@ -53,12 +58,19 @@ def whole_lines(data: bytes) -> list[bytes]:
     return whole(data).split(b"\n")[:-1]
 
 
-def stamp(line: bytes) -> Stamp:
-    """Return what the ledger needs to know of a line; its day is empty where it bears none."""
-    match, day = _TIME_MEMBER.search(line), ""
-    with suppress(ValueError):
-        day = date.fromisoformat(match[1].decode()).isoformat() if match else ""
-    return hashlib.sha256(line).digest(), len(line), day
+def stamp(line: bytes, *, published: bool = False) -> Stamp:
+    """Return what the ledger needs to know of a line; its day is empty where it bears none.
+
+    Where a redacted line may stand, in what is ``published``, that is of the line in its place.
+    """
+    match = _TIME_MEMBER.search(line)
+    day = match[1].decode() if match else ""
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        day = ""
+    there = redaction_of(line) if published else None
+    return (*(there or (hashlib.sha256(line).digest(), len(line))), day)
 
 
 def encode_line(poll: Poll, polled_at: str) -> tuple[Poll, bytes]:
@@ -74,8 +86,8 @@ def encode_line(poll: Poll, polled_at: str) -> tuple[Poll, bytes]:
     return sealed, b'%b,"crc":"%b"}\n' % (body[:-1], crc.encode())
 
 
-def decode_line(line: bytes) -> Poll:
-    """Read one line, newline excluded.
+def decode_line(line: bytes, *, published: bool = False) -> Poll:
+    """Read one line, newline excluded; it may be redacted in what is ``published``.
 
     Raises:
         ValueError: it is damaged; the sentence says in what way.
@@ -88,6 +100,8 @@ def decode_line(line: bytes) -> Poll:
         poll = POLL_DECODER.decode(line)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+    if published and redaction_of(line):
+        return poll
     if not has_valid_checksum(line):
         raise ValueError("the checksum does not fit the record")
     if not _is_identified(line, poll.id):
@@ -132,6 +146,12 @@ def redacted(line: bytes, withholding: Withholding) -> bytes:
     with suppress(ValueError, RecursionError):
         shown = _without_texts(POLL_DECODER.decode(line), withholding)
     return b'%b,"sha256":"%b","bytes":%d}' % (shown[:-1], digest.hex().encode(), size)
+
+
+def publish(line: bytes, withheld: Mapping[str, Withholding]) -> bytes:
+    """Return a line of history as it is published; a damaged one may have its id anywhere."""
+    ids = (match.decode() for match in _ID.findall(line)) if withheld else ()
+    return next((redacted(line, withheld[id_]) for id_ in ids if id_ in withheld), line)
 
 
 def redaction_of(line: bytes) -> tuple[bytes, int] | None:

@@ -8,6 +8,7 @@ ourselves; their JSON keys are camelCase because a line of history is served as 
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import re
 from typing import Annotated, Any, Literal
 
@@ -82,6 +83,10 @@ Variable = Annotated[
         description="the name of an environment variable such as OPENAI_API_KEY, not the key",
     ),
 ]
+InstrumentId = Annotated[
+    str,
+    Meta(pattern="^[0-9a-f]{12}$" + _NO_MORE, description="the id of an instrument: 12 hex digits"),
+]
 PollId = Annotated[
     str,
     Meta(pattern="^[0-9a-f]{16}$" + _NO_MORE, description="the id of a poll: 16 hex digits"),
@@ -139,6 +144,12 @@ def _hold_ascii_url(record: Site | Assistant) -> None:
         force_setattr(record, "base_url", urls.ascii_url(record.base_url))
 
 
+Api = Literal["responses", "chat", "messages", "gemini", "sample"]
+"""The wire format in which an assistant is asked."""
+Structured = Literal["json_schema", "json_object", "prompt"]
+"""How the form of an answer is asked for."""
+
+
 class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One assistant of ``models.json``: its public name, its wire format and its limits.
 
@@ -153,11 +164,11 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: Line
     former_names: tuple[Line, ...] = ()
     maker: Line | None = None
-    api: Literal["responses", "chat", "messages", "gemini", "sample"]
+    api: Api
     base_url: HttpUrl | None = None
     model: Line | None = None
     key_env: Variable | None = None
-    structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
+    structured: Structured = "json_schema"
     max_output_tokens: Count = 4000
     concurrency: Annotated[int, Meta(ge=1, le=64)] = 4
     rpm: Count = 60
@@ -237,6 +248,28 @@ class WrittenExperiment(DataFile, frozen=True, kw_only=True):
     body: Prose
 
 
+class Instrument(DataFile, frozen=True, kw_only=True):
+    """``instruments/<id>.json``: what an assistant was asked with, all but the question.
+
+    Polling writes it, once; the id is the start of the SHA-256 of its bytes. ``request`` is the
+    body as it is sent, with ``{system}`` and ``{prompt}`` where these two texts stand; in
+    ``prompt``, ``{question}`` stands for the question.
+    """
+
+    api: Api
+    model: Line | None
+    web_search: bool
+    structured: Structured
+    system: str
+    prompt: str
+    request: dict[str, Any]
+
+
+def instrument_id(data: bytes) -> str:
+    """Return the id of the instrument whose file has these bytes."""
+    return hashlib.sha256(data).hexdigest()[:12]
+
+
 class Synonyms(DataFile, frozen=True, kw_only=True):
     """``synonyms.json``: groups of phrases, names of one thing and what those who need it say."""
 
@@ -312,6 +345,7 @@ FOLDERS: dict[str, type[DataFile]] = {
     "categories": Category,
     "products": Product,
     "labs": WrittenExperiment,
+    "instruments": Instrument,
 }
 GOVERNING = ("site.json", "models.json", "withheld.json", "topics.json")
 """What every answer follows from: all must be there, and nothing starts without a good version."""
@@ -339,11 +373,15 @@ class NearMiss(Struct, frozen=True, gc=False):
 
 
 class Usage(Struct, frozen=True, rename="camel"):
-    """What one poll cost: tokens as the provider counted them, US dollars if prices are known."""
+    """What one poll cost: tokens as the provider counted them, US dollars if prices are known.
+
+    ``searches`` are those of the web, where the provider states them.
+    """
 
     input_tokens: Natural
     output_tokens: Natural
     usd: Annotated[float, Meta(ge=0, le=MOST_USD)] | None
+    searches: Natural | UnsetType = UNSET
 
 
 class Answer(Struct, frozen=True):
@@ -373,7 +411,7 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     ``polled_at`` is RFC 3339 in UTC, whole seconds. A poll that has not been appended yet has no
     ``id`` and no ``crc``; see :mod:`store.line_codec`. A failed poll has no ``pick``, an empty
     ``ranking``, an ``error`` and a ``failure``; with ``cooldown_until`` it is the reason to leave
-    its model alone until then.
+    its model alone until then. ``instrument`` is what it was asked with, where that was recorded.
     """
 
     v: Literal[1] = 1
@@ -393,7 +431,7 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     served_model: str | None = None
     request_id: str | None = None
     web_search: bool = False
-    instrument: str | UnsetType = UNSET
+    instrument: InstrumentId | UnsetType = UNSET
     usage: Usage | None = None
     latency_ms: Natural | None = None
     cooldown_until: str | UnsetType = UNSET
@@ -404,6 +442,11 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     def succeeded(self) -> bool:
         """Whether the poll brought an answer that may be counted."""
         return self.pick is not None
+
+    @property
+    def may_search(self) -> bool:
+        """Whether the answer may rest on a search of the web: some assistants search unbidden."""
+        return self.web_search or bool(self.usage and self.usage.searches)
 
     @property
     def is_invented(self) -> bool:

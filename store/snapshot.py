@@ -21,11 +21,10 @@ from store.records import Category
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from store.chains import Present
     from store.counting import LineIndex, Reading
     from store.disk import Signature
     from store.history import History, Log
-    from store.ledger import Ledger
+    from store.ledger import Ledger, Present
     from store.rankings.aggregates import CategoryAggregate, ProductStats
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import ProductId
@@ -43,6 +42,7 @@ _BASES = (
     "synonyms",  # of what is over everything, which each step makes anew
     "words",
     "words_from",
+    "instruments",
     "labs",
     "files",
     "problems",
@@ -252,7 +252,9 @@ def derive(before: Snapshot | None, catalogue: Catalogue, histories: Histories) 
     return replace(
         snapshot,
         leaderboards=boards,
-        summary=site_summary.summarise(curated, snapshot.aggregates, boards, profiles, old.summary),
+        summary=site_summary.summarise(
+            curated, snapshot.aggregates, boards, profiles, snapshot.ledger.closed, old.summary
+        ),
         generations=_generations(old, snapshot, boards),
     )
 
@@ -269,7 +271,7 @@ def _blank(catalogue: Catalogue, ledger: Ledger) -> Snapshot:
         products={},
         product_slugs={},
         leaderboards={},
-        summary=site_summary.summarise(nothing, {}, {}, {}, None),
+        summary=site_summary.summarise(nothing, {}, {}, {}, "", None),
         generations=Generations(0, {}, {}),
     )
 

@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from builders import answered, write_data, write_json
+from builders import answered, write_data, write_instrument, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +60,7 @@ def write_one_of_each(directory: Path) -> Path:
     gone = {polls[0].id: {"reason": "A slur", "date": "2026-11-04"}}
     write_json(directory / "withheld.json", {"version": 1, "withheld": gone})
     write_json(directory / "labs" / "by-hand.json", {"version": 1, **LAB})
+    write_instrument(directory)
     return directory
 
 

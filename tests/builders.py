@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,6 +19,7 @@ from store.files import Catalogue
 from store.history import History
 from store.ledger import Proof
 from store.line_codec import encode_line
+from store.rankings.names import slugs
 from store.records import Category, NearMiss, Pick, Poll, Site
 from store.settings import Settings
 from store.web import api
@@ -50,6 +52,12 @@ SITE = {"version": 1, "name": "Consensus Test", "sample": True}
 def question_of(slug: str) -> str:
     """What a category asks, unless a test says otherwise."""
     return f"What is the best {slug.replace('crm-software', 'CRM software')}?"
+
+
+def hashed_slug(name: str) -> str:
+    """The address of a name whose plain slug is not its own: the second that it can have."""
+    _, hashed = islice(slugs(name), 2)
+    return hashed
 
 
 def category(title: str = "Best CRM software", **fields: Any) -> Category:
@@ -170,6 +178,20 @@ def write_data(
     (directory / "proof/ledger.jsonl").touch()
     append(directory, polls)
     return directory
+
+
+def write_instrument(directory: Path, **fields: Any) -> str:
+    """Write what an assistant was asked with to a data directory; return its id."""
+    value = {
+        "version": 1, "api": "chat", "model": "m-1", "web_search": False, "structured": "prompt",
+        "system": "Say what is best.", "prompt": "{question}\n\nAnswer in JSON.",
+        "request": {"model": "m-1", "temperature": 0.7}, **fields,
+    }  # fmt: skip
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    identity = hashlib.sha256(text.encode()).hexdigest()[:12]
+    (directory / "instruments").mkdir(exist_ok=True)
+    (directory / f"instruments/{identity}.json").write_text(text, encoding="utf-8")
+    return identity
 
 
 def contents(directory: Path) -> dict[str, bytes]:

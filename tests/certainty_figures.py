@@ -63,6 +63,12 @@ class Figures:
             Fraction(),
         )
 
+    def lead_of(self, model: str, one: str, other: str) -> Fraction:
+        """How many mean points one has more than another with a model; 0 if it is not there."""
+        days = dict(zip(self.sizes, self.days, strict=True)).get(model, [])
+        apart = [average([points(a, one) - points(a, other) for a in day]) for day in days]
+        return average(apart) if apart else Fraction()
+
     def ahead(self, one: str, other: str) -> bool:
         """Whether one's lead exceeds what may be chance, by the definition."""
         apart = [

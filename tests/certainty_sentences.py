@@ -110,7 +110,8 @@ class Doubt:
     def quote_end(self) -> str:
         """The end of the sentence for people."""
         if self.level == "unmeasured":
-            who = "each was" if len(self.figures.sizes) > 1 else "it was"
+            each = "each assistant was" if len(self.firsts) > 1 else "each was"
+            who = each if len(self.figures.sizes) > 1 else "it was"
             return (
                 f"; {who} asked only once"
                 if self.alone

@@ -19,7 +19,7 @@ from typing import Any
 from polling_desk import PollingDesk
 
 from store.polls.batches import Batching
-from store.polls.poller import Summary
+from store.polls.desk import Summary
 
 
 def carry_out(order: dict[str, Any], directory: Path, url: str, name: str) -> None:

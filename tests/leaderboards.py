@@ -73,6 +73,8 @@ def board(answers: Sequence[CountedAnswer], configured: int | None = None) -> Le
         entries=entries,
         agreement=agreement.measure(answers, entries),
         newest=AT,
+        asked=len(answers),
+        answered=len(answers),
         log=log,
         slugs={product: product.lower() for product in log.products},
         site=Site(version=1, name="Test"),

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from processes import write_real
 
 from store.files import Files
@@ -16,10 +15,10 @@ from store.history import History
 from store.memory import append
 from store.polls.batch_files import Batch, BatchFiles
 from store.polls.clocks import Clock
-from store.polls.due import Pair, Rounds
-from store.polls.poller import Desk, PollLog, Summary
+from store.polls.desk import Desk, Summary
+from store.polls.due import Pair, PollLog, Rounds
+from store.polls.poller import Plan, take_turn
 from store.polls.sending import Limits
-from store.polls.turns import Plan, desk_of, take_turn
 from store.settings import Settings
 
 if TYPE_CHECKING:
@@ -57,17 +56,10 @@ class PollingDesk:
         history = History(self.directory / "history")
         environ = {"POLL_TEST_KEY": CANARY}
         settings = Settings(data_dir=self.directory, environ=environ, proxy=self.proxy)
-        made = desk_of(
-            settings,
-            catalogue,
-            PollLog(history, clock),
-            self.files,
-            record=partial(append, history, catalogue),
-            clock=clock,
-            stop=self.stop,
-            run_usd=run_usd,
-        )
-        return msgspec.structs.replace(made, limits=self.limits)
+        record = partial(append, history, catalogue)
+        desk = Desk(settings, catalogue, PollLog(history, clock), record, self.stop, run_usd)
+        desk.limits = self.limits
+        return desk
 
     def pairs(self, desk: Desk, name: str, *slugs: str) -> deque[Pair]:
         """An assistant's pairs of these categories, or of all."""

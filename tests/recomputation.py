@@ -16,6 +16,7 @@ from collections import Counter
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 from certainty_figures import Figures
@@ -23,6 +24,7 @@ from certainty_sentences import Doubt, in_words, quote_beginning, tied_names
 from slugify import slugify
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 Json = dict[str, Any]
@@ -137,6 +139,21 @@ def _stop(text: str) -> str:
     """A full stop, unless the text ends in a mark of its own."""
     last = text.rstrip("\"'”’»)]")[-1:]
     return text if last in list(".!?…") else f"{text}."
+
+
+def way_of_asking(answers: dict[str, Json]) -> str:
+    """How these answers came about, by what their records say of it."""
+    real = {m: p for m, p in answers.items() if not (p["requestId"] or "").startswith("sample-")}
+    searched = {
+        m: p["webSearch"] or (p["usage"] or {}).get("searches", 0) > 0 for m, p in real.items()
+    }
+    sides = {way: [m for m in searched if searched[m] is way] for way in (True, False)}
+    if not real:
+        return "Nobody was asked: sample assistants invented the answers."
+    if all(sides.values()):
+        on, off = (_series(sides[way]) for way in (True, False))
+        return f"Asked over the APIs, web search on for {on}, off for {off}."
+    return f"Asked over the APIs, web search {'on' if sides[True] else 'off'}."
 
 
 def _series(words: list[str]) -> str:
@@ -433,7 +450,7 @@ class Recomputation:
         if not counted:
             return None
         lists = {model: self.list_of(slug, poll) for model, (poll, _) in counted.items()}
-        combined = self._combined(lists)
+        combined = self.combined(lists)
         firsts = {model: next(iter(rows)) for model, rows in lists.items()}
         of_counted = [poll["id"] for poll, _ in counted.values()]
         updated = [p["polledAt"] for p in self.polls[slug] if p["id"] in of_counted][-1][:10]
@@ -443,6 +460,7 @@ class Recomputation:
             "question": asked,
             "nextQuestion": None if asked == current else current,
             "updated": updated,
+            "asked": way_of_asking({model: poll for model, (poll, _) in counted.items()}),
             "models": list(counted),
             "missing": [model for model in self.models if model not in counted],
             "combined": shown,
@@ -452,6 +470,11 @@ class Recomputation:
             "verdict": self._verdict(slug, updated, counted, firsts, combined),
             "quote": self._quoted(slug, updated, firsts, combined),
             "sentence": self.doubt(slug, combined).sentence(),
+            "rules": {
+                "agree": sum(says := list(rules_of(lists, combined[0]["id"]).values())),
+                "of": len(says),
+            },
+            "response": self._response(slug),
             "perModel": {
                 model: [
                     {
@@ -472,7 +495,13 @@ class Recomputation:
             },
         }
 
-    def _combined(self, lists: dict[str, dict[str, Json]]) -> list[Json]:
+    def _response(self, slug: str) -> dict[str, int]:
+        """How many polls of the assistants of today brought an answer."""
+        own = [poll for poll in self.polls[slug] if poll["model"] in self.models]
+        return {"answered": sum(poll["pick"] is not None for poll in own), "of": len(own)}
+
+    def combined(self, lists: dict[str, dict[str, Json]]) -> list[Json]:
+        """The merged ranking of some lists, best first."""
         entries = []
         for product in {product for rows in lists.values() for product in rows}:
             ranks = {
@@ -594,6 +623,8 @@ class Recomputation:
         claim = f"{_series(list(counted))} {verb} {tied_names(names)} #1 for {self.topic(slug)}"
         wording = self._wording(counted, firsts, combined)
         sure = self.doubt(slug, combined).clause()
+        if wording.startswith("it leads") and sure.startswith("though "):
+            sure = f"and {sure.removeprefix('though ')}"
         parts = [f"As of {updated}, {claim} on {self.site['name']} — {wording}, {sure}"]
         if leader["whole"]:
             whose = f" for {names[0]}" if len(names) > 1 else ""
@@ -686,6 +717,66 @@ class Recomputation:
             }
         return found
 
+    def leaders(self) -> list[Json]:
+        """Every change of a ranking's leader, newest first, then by title."""
+        changes = [change for slug in self.categories for change in self._leaders_of(slug)]
+        changes.sort(key=lambda change: (change["title"].casefold(), change["slug"]))
+        return sorted(changes, key=lambda change: str(change["toDate"]), reverse=True)
+
+    def _leaders_of(self, slug: str) -> Iterator[Json]:
+        """The days on which another product than before led alone, each as it was then."""
+        whole = self.polls[slug]
+        last: dict[str | None, tuple[str, str, Figures, Json]] = {}
+        if self.wording(slug) is None:
+            return
+        for day in sorted({p["polledAt"][:10] for p in whole if p["pick"] is not None}):
+            self.polls[slug] = [poll for poll in whole if poll["polledAt"][:10] <= day]
+            wording, counted = self.wording(slug), self.counted(slug)
+            figures = Figures(self.runs(slug), self.slug) if counted else None
+            if figures is None or not figures.measured or len(figures.contenders) > 1:
+                continue
+            versions = {model: poll["servedModel"] for model, (poll, _) in counted.items()}
+            if wording in last and last[wording][1] != figures.leader:
+                yield self._leader(slug, day, last[wording], figures, versions)
+            last[wording] = (day, figures.leader, figures, versions)
+        self.polls[slug] = whole
+
+    def _leader(
+        self,
+        slug: str,
+        day: str,
+        then: tuple[str, str, Figures, Json],
+        now: Figures,
+        versions: Json,
+    ) -> Json:
+        since, former, before, served = then
+        shifts = {
+            model: now.lead_of(model, now.leader, former)
+            - before.lead_of(model, now.leader, former)
+            for model in {*now.sizes, *before.sizes}
+        }
+        movers = [m for m, shift in shifts.items() if 2 * shift > sum(shifts.values())]
+        version = [
+            (m, served[m], versions[m])
+            for m in movers
+            if served.get(m) and versions.get(m) and served[m] != versions[m]
+        ]
+        model, old, new = version[0] if version else (None, None, None)
+        return {
+            "slug": slug,
+            "title": self.categories[slug]["title"],
+            "from": self.name(former),
+            "to": self.name(now.leader),
+            "fromDate": since,
+            "toDate": day,
+            "answers": now.answers,
+            "model": model,
+            "servedModelFrom": old,
+            "servedModelTo": new,
+            "page": f"{self.base}/best/{slug}",
+            "api": f"{self.base}/api/v1/best/{slug}.json",
+        }
+
     def last_poll(self) -> str:
         """The time of the newest poll of the site: of each category the one appended last."""
         return max(str(polls[-1]["polledAt"]) for polls in self.polls.values() if polls)
@@ -713,6 +804,13 @@ class Recomputation:
             lists = [self.list_of(slug, poll) for poll, _ in self.counted(slug).values()]
             leaderboards.update({product for rows in lists for product in rows})
         found = {}
+        chances = {}
+        for product in counts:
+            first = dt.date.fromisoformat(self.first_use[product][0][:10])
+            b, c = now[product] - kept[product], before[product] - kept[product]
+            if (today - first).days >= 7 and kept[product] + b + c >= 8 and b + c >= 6:
+                chances[product] = two_sided(b, c)
+        moved = held_to_all(chances)
         for product, mentions in counts.items():
             n = now[product] + before[product] - kept[product]
             b, c = now[product] - kept[product], before[product] - kept[product]
@@ -726,7 +824,15 @@ class Recomputation:
                 "mentionsPrev7d": before[product],
                 "pollsPrev7d": n,
                 "delta": Fraction(100 * (now[product] - before[product]), n) if n else None,
-                "direction": "new" if (today - first).days < 7 else _direction(n, b, c),
+                "direction": "new"
+                if (today - first).days < 7
+                else "insufficient"
+                if product not in chances
+                else "flat"
+                if product not in moved
+                else "up"
+                if b > c
+                else "down",
                 "categories": leaderboards[product],
             }
         return found
@@ -749,12 +855,47 @@ def _level(combined: list[Json]) -> list[Json]:
     return [entry for entry in combined if sorted(entry["modelRanks"].values()) == ranks]
 
 
-def _direction(n: int, b: int, c: int) -> str:
-    if n < 8 or b + c < 6:
-        return "insufficient"
-    if Fraction((b - c) ** 2, b + c) < Fraction("3.84"):
-        return "flat"
-    return "up" if b > c else "down"
+def rules_of(lists: dict[str, dict[str, Json]], first: str) -> dict[str, bool]:
+    """By rule, whether no product comes before the first."""
+    ranks = [{item: row["rank"] for item, row in rows.items()} for rows in lists.values()]
+    items = {item for own in ranks for item in own}
+    rules: dict[str, list[int] | list[Fraction]] = {
+        "5-4-3-2-1": [5, 4, 3, 2, 1],
+        "plurality": [1, 0, 0, 0, 0],
+        "top three": [1, 1, 1, 0, 0],
+        "named at all": [1, 1, 1, 1, 1],
+        "Dowdall": [Fraction(1, rank) for rank in (1, 2, 3, 4, 5)],
+        "Formula 1": [25, 18, 15, 12, 10],
+    }
+    says = {}
+    for name, rule in rules.items():
+        points = {
+            x: sum((rule[own[x] - 1] for own in ranks if x in own), Fraction()) for x in items
+        }
+        says[name] = all(points[x] <= points[first] for x in items)
+    for x in items:
+        wins = []
+        for y in items - {x}:
+            higher = [own for own in ranks if own.get(x, 9) < own.get(y, 9)]
+            lower = [own for own in ranks if own.get(x, 9) > own.get(y, 9)]
+            wins.append(len(higher) > len(lower))
+        if all(wins):
+            says["Condorcet"] = x == first
+    return says
+
+
+def two_sided(b: int, c: int) -> Fraction:
+    """How often b of b + c tosses of a coin are at least as uneven."""
+    n = b + c
+    uneven = [k for k in range(n + 1) if abs(2 * k - n) >= abs(b - c)]
+    return Fraction(sum(comb(n, k) for k in uneven), 2**n)
+
+
+def held_to_all(chances: dict[str, Fraction]) -> set[str]:
+    """What Benjamini and Hochberg's procedure at 5 % finds."""
+    m, rising = len(chances), sorted(chances.values())
+    limits = [p for k, p in enumerate(rising, 1) if p * 20 * m <= k]
+    return {key for key, p in chances.items() if limits and p <= max(limits)}
 
 
 def _overlap(first: list[str], second: list[str]) -> Fraction:

@@ -31,7 +31,6 @@ from store.ledger import Proof
 from store.line_codec import encode_line
 from store.publishing import formats, manifest, metadata
 from store.publishing.digests import sums
-from store.publishing.verifying import Difference
 from store.records import Poll
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def test_whoever_verifies_needs_pictures_where_there_are_any(
     done = verify(tree)
     which = "with" if has_cards else "without"
     assert done.exit_code == 1
-    assert done.stderr.endswith(f"shows in its pages: verify it {which} them.\n")
+    assert done.stderr.endswith(f"shows in its pages: verify it {which} them\n")
 
 
 def close_anew(data: Path) -> None:
@@ -139,6 +138,11 @@ def edit(data: Path) -> None:
 def drop(data: Path) -> None:
     """Leave the first answer out."""
     put(data, HELP, lines_in(data, HELP)[1:])
+
+
+def cut(data: Path) -> None:
+    """Leave the last answer of the last closed day out."""
+    put(data, HELP, lines_in(data, HELP)[:-1])
 
 
 def swap(data: Path) -> None:
@@ -177,9 +181,11 @@ def backdate(data: Path) -> None:
     put(data, HELP, [*lines_in(data, HELP), planted()])
 
 
-LINES: list[Callable[[Path], None]] = [edit, drop, swap, move, duplicate, insert, backdate]
+LINES: list[Callable[[Path], None]] = [edit, drop, cut, swap, move, duplicate, insert, backdate]
 PLACES: dict[Callable[[Path], None], str] = {
+    cut: ":7:",
     duplicate: ":1:",
+    insert: ":4:",
     backdate: ":10:",
     move: "crm-software",
 }
@@ -194,7 +200,7 @@ def test_a_forged_line_is_refused_by_file_and_line(
     forge(copy)
     for options in ((), ("--against", str(kept))):
         assert re.match(r"history/[a-z-]+\.jsonl:\d+: ", refused(copy, *options))
-        assert PLACES.get(forge, ":1:" if forge is not insert else ":4:") in refused(copy, *options)
+        assert PLACES.get(forge, ":1:") in refused(copy, *options)
 
 
 @pytest.mark.parametrize("forge", [edit, drop, insert])
@@ -353,7 +359,7 @@ def test_a_forgery_with_fitting_checksums_is_refused(
     ("member", "value"),
     [
         ("licence", "CC0-1.0"), ("sample", False), ("title", "Official Government Ranking"),
-        ("date", "2031-01-01"), ("version", "2031.1.1"), ("withheld", []),
+        ("date", "2031-01-01"), ("version", "2031.1.1"), ("withheld", {}),
         ("present", {"lines": 9, "closed": 9, "root": "0" * 64}), ("base_url", "https://evil.example"),
     ],
 )  # fmt: skip
@@ -509,7 +515,7 @@ def test_a_bomb_is_not_unpacked(
     """No more is unpacked than the ledger says that lines have, and what open days may add."""
     dataset = shutil.copytree(data / "dataset/current", tmp_path / "dataset")
     (dataset / EVIDENCE).write_bytes(gzip.compress(b"\n" * 1_000_000))
-    monkeypatch.setattr("store.publishing.verifying._OPEN", 1000)
+    monkeypatch.setattr("store.cli.verifying.OPEN", 1000)
     assert re.match(
         rf"{EVIDENCE}: it is cut short, or holds more than [\d,]+ bytes", refused(dataset)
     )
@@ -589,13 +595,13 @@ def test_no_redirect_is_followed_and_nothing_read_without_end(
 
     with running(lambda _: odd) as base:
         server = verifying.Server(base)
-        with pytest.raises(Difference, match="/moved answers 302"):
+        with pytest.raises(verifying.Difference, match="/moved answers 302"):
             server.read("moved", 100)
-        with pytest.raises(Difference, match="larger than 100,000 bytes"):
+        with pytest.raises(verifying.Difference, match="larger than 100,000 bytes"):
             server.read("file", 100_000)
         assert len(server.read("file", 1 << 20)) == 280_000
         monkeypatch.setattr(verifying, "MINUTES", -1)
-        with pytest.raises(Difference, match="minutes are over"):
+        with pytest.raises(verifying.Difference, match="minutes are over"):
             verifying.Server(base).read("file", 1 << 20)
-    with pytest.raises(Difference, match="cannot be read"):
+    with pytest.raises(verifying.Difference, match="cannot be read"):
         server.read("file", 100)

@@ -20,7 +20,7 @@ from servers import gunicorn
 
 from store.cli.checking import problems_in
 from store.data_file import understand
-from store.history import History
+from store.ledger import Proof
 from store.records import GOVERNING
 from store.watcher import Watcher
 
@@ -232,7 +232,7 @@ def fuzz(world: Path, times: int, seed: int) -> Counter[str]:
             if number % 10 == 0:
                 hold(broken, seen_at_a_start(world, broken))
         if broken.is_history:  # lines that were added are gone again
-            store.history.accept([broken.slug], "fuzz", "2026-11-23")
+            Proof(store.directory).accept([broken.slug], "fuzz", "2026-11-23")
         store.keep_current()
         if number % 5 == 0:
             assert lasting(seen_by(running)) == lasting(whole), name
@@ -270,7 +270,7 @@ def test_a_server_starts_over_any_broken_file(world: Path, tmp_path: Path, repor
             hold(broken, found)
             statuses.update(status for status, _ in found.values())
         if broken.is_history:
-            History(world / "history").accept([broken.slug], "fuzz", "2026-11-23")
+            Proof(world).accept([broken.slug], "fuzz", "2026-11-23")
         told = log.read_text(encoding="utf-8")
         assert "Traceback" not in told, (name, told)
         assert KEY not in told, name

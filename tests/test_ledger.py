@@ -6,12 +6,12 @@ import errno
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +21,16 @@ from faults import FAULTS, FailingCalls, replace_os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.chains import Entry, Head, LedgerError, Present
 from store.history import History, HistoryError
-from store.ledger import Ledger, Proof, parse
+from store.ledger import Entry, Head, Ledger, LedgerError, Present, Proof, parse
 from store.line_codec import stamp, whole_lines
 from store.memory import Store
 from store.times import rfc3339
 
 if TYPE_CHECKING:
     from conftest import Report
+
+    from store.line_codec import Stamp
 
 ROOT = Path(__file__).parent.parent
 
@@ -64,6 +65,10 @@ def directory(path: Path, files: dict[str, bytes]) -> Path:
         (path / f"{name}.jsonl").parent.mkdir(parents=True, exist_ok=True)
         (path / f"{name}.jsonl").write_bytes(data)
     return path
+
+
+def stamps(data: bytes) -> list[Stamp]:
+    return [*map(stamp, whole_lines(data))]
 
 
 def written(path: Path) -> tuple[bytes, bytes]:
@@ -102,10 +107,10 @@ FORGERIES = {
 def test_what_is_closed_cannot_be_changed(forgery: str) -> None:
     """A file whose closed lines are others, fewer or in another order is not what was closed."""
     ledger = parse(VECTOR_LEDGER, VECTOR_HEADS)
-    assert ledger.holds("drone", VECTOR["drone"] + line("2026-01-03") + b"\n")
+    assert ledger.holds("drone", stamps(VECTOR["drone"] + line("2026-01-03") + b"\n"))
     before, after = FORGERIES[forgery]
-    assert not ledger.holds("drone", VECTOR["drone"].replace(before, after))
-    assert not ledger.holds("vpn", VECTOR["drone"].splitlines(keepends=True)[0])
+    assert not ledger.holds("drone", stamps(VECTOR["drone"].replace(before, after)))
+    assert not ledger.holds("vpn", stamps(VECTOR["drone"].splitlines(keepends=True)[0]))
 
 
 def test_a_day_closes_once_and_only_what_is_new_is_added(tmp_path: Path) -> None:
@@ -128,12 +133,12 @@ def test_no_order_of_times_leaves_a_day_open_or_a_line_unclosed(days: list[str],
     """Whatever times lines bear, closed sizes grow by day and end in lines of those days."""
     lines = [line(f"2026-01-{day}" if day else "") + b"\n" for day in days]
     ledger = Ledger()
-    for entry in ledger.open_entries("x", map(stamp, whole_lines(b"".join(lines[:cut])))):
+    for entry in ledger.open_entries("x", stamps(b"".join(lines[:cut]))):
         ledger.add(entry)
         ledger.close(ledger.head(entry.day))
     data = b"".join(lines)
     closed, size = ledger.closed, ledger.last("x").bytes
-    entries = ledger.open_entries("x", map(stamp, whole_lines(data[size:])))
+    entries = ledger.open_entries("x", stamps(data[size:]))
     assert [e.day for e in entries] == sorted({e.day for e in entries})
     assert all(e.day > closed for e in entries)
     ends = [size, *(e.bytes for e in entries)]
@@ -177,7 +182,7 @@ def test_what_is_not_a_line_is_not_closed(tmp_path: Path, text: str) -> None:
     """A torn tail and the empty lines that an editor left are no lines, and may go again."""
     data = directory(tmp_path, {"vpn": VECTOR["vpn"] + text.encode()})
     Proof(data).close("2026-01-02")
-    assert Proof(data).load().holds("vpn", VECTOR["vpn"])
+    assert Proof(data).load().holds("vpn", stamps(VECTOR["vpn"]))
 
 
 CALLS = [
@@ -337,7 +342,7 @@ def test_a_loss_that_a_person_accepts_is_in_the_ledger_for_good(tmp_path: Path) 
     proof.close("2026-01-02")
     first = VECTOR["drone"].splitlines(keepends=True)[0]
     (data / "history/drone.jsonl").write_bytes(first)
-    assert not proof.load().holds("drone", first)
+    assert not proof.load().holds("drone", stamps(first))
     (entry,) = proof.accept(["drone"], "the disk died", "2026-01-04")
     assert entry == Entry(
         "2026-01-04",
@@ -349,7 +354,7 @@ def test_a_loss_that_a_person_accepts_is_in_the_ledger_for_good(tmp_path: Path) 
         was="c6545c3ef24214b62228cf80259e70ae741702f63681c431f875749ad83e3605",
         reason="the disk died",
     )
-    assert proof.load().holds("drone", first)
+    assert proof.load().holds("drone", stamps(first))
     (head,) = proof.close("2026-01-04")
     assert head == Head("2026-01-04", 2, 2, head.root)
     assert proof.load().accepted["drone"] == entry
@@ -372,7 +377,7 @@ def test_a_ledger_that_is_gone_is_never_made_anew_silently(tmp_path: Path, name:
     assert "--accept-history --all" in problem.message
     with pytest.raises(HistoryError, match="--accept-history --all"):
         history.append([answered("A", ["X"])], "2026-01-09T10:00:00Z")
-    history.accept([SLUG], "the folder was not copied", "2026-01-09")
+    proof.accept([SLUG], "the folder was not copied", "2026-01-09")
     assert len(History(data / "history").read(SLUG).polls) == 1
     assert list((data / "proof").glob("heads.jsonl.*.damaged"))
 
@@ -393,7 +398,7 @@ def test_every_ledger_that_could_not_be_read_is_kept(tmp_path: Path) -> None:
     data = write_data(tmp_path, polls=[answered("A", ["X"], "2026-01-01T10:00:00Z")])
     for text in (b"first\n", b"second\n"):
         (data / "proof/ledger.jsonl").write_bytes(text)
-        History(data / "history").accept([SLUG], "it is damaged", "2026-01-09")
+        Proof(data).accept([SLUG], "it is damaged", "2026-01-09")
     assert {path.read_bytes() for path in (data / "proof").glob("*.damaged")} == {
         b"first\n",
         b"second\n",
@@ -430,21 +435,41 @@ def test_a_kept_root_over_all_lines_commits_to_those_that_are_not_closed(tmp_pat
     head = Proof(data).close("2026-01-04")[-1]
     assert (head.lines, head.root) == (later.lines, later.root)
     store.reload()
-    assert store.snapshot.present == Present(7, 7, head.root)
+    assert store.snapshot.present == Present(7, 7, later.root)
+
+
+def checker(cwd: Path) -> subprocess.CompletedProcess[str]:
+    """What the few lines of the README say in a data directory."""
+    text = (ROOT / "data/README.md").read_text(encoding="utf-8")
+    program = text.partition("<!-- ledger checker -->\n```python\n")[2].partition("```")[0]
+    assert len(program.splitlines()) <= 20
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
 
 
 def test_the_checker_of_the_readme_finds_what_we_find(tmp_path: Path) -> None:
     """Its few lines verify the shipped data from the format's words alone, and miss no forgery."""
-    text = (ROOT / "data/README.md").read_text(encoding="utf-8")
-    program = text.partition("<!-- ledger checker -->\n```python\n")[2].partition("```")[0]
-    assert len(program.splitlines()) <= 20
-    run = partial(subprocess.run, [sys.executable, "-c", program], capture_output=True, text=True)
-    shipped = run(cwd=ROOT / "data", check=True).stdout
-    root = Proof(ROOT / "data").load().chain.hex()
+    shipped = checker(cwd=ROOT / "data").stdout
+    root = Proof(ROOT / "data").load().root
     assert shipped == f"verified: 11034 lines, root {root}\n"
     data = directory(tmp_path, VECTOR)
     Proof(data).close("2026-01-31")
-    assert run(cwd=data).returncode == 0
-    path = data / "history/drone.jsonl"
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[::-1]))
-    assert "AssertionError: drone" in run(cwd=data).stderr
+    assert checker(cwd=data).returncode == 0
+    forged = directory(tmp_path / "forged", VECTOR)
+    shutil.copytree(data / "proof", forged / "proof", dirs_exist_ok=True)
+    path = forged / "history/drone.jsonl"
+    for lines in (VECTOR["drone"].splitlines(keepends=True)[::-1], [VECTOR["vpn"]], []):
+        path.write_bytes(b"".join(lines))
+        assert "AssertionError: drone" in checker(cwd=forged).stderr
+    path.unlink()
+    assert "AssertionError: drone" in checker(cwd=forged).stderr
+
+
+def test_the_checker_of_the_readme_takes_what_a_person_accepted(tmp_path: Path) -> None:
+    """A file that is gone and counts as no lines, and a day that is open again."""
+    data, proof = directory(tmp_path, VECTOR), Proof(tmp_path)
+    proof.close("2026-01-31")
+    (data / "history/drone.jsonl").unlink()
+    proof.accept(["drone"], "the disk died", "2026-02-01")
+    proof.reopen("2026-01-02", "the clock was a day ahead")
+    assert checker(cwd=data).stdout == f"verified: 1 lines, root {proof.load().root}\n"

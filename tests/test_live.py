@@ -99,6 +99,7 @@ PATHS = (
     "/api/v1/categories.json",
     "/api/v1/changes.json",
     "/api/v1/mentions.json",
+    "/api/v1/instruments.json",
     "/api/v1/labs.json",
     "/api/v1/openapi.json",
 )

@@ -23,6 +23,9 @@ from processes import (
     write_real,
 )
 
+from store.files import Files
+from store.polls.instruments import keep_instrument
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -58,7 +61,9 @@ def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, asked: Prov
 
     Of two answers on one day the newest counts as the change from an earlier day's.
     """
-    append(data, [answered("GPT", ["Gamma"], "2026-01-05T06:00:00Z")])
+    gpt = next(each for each in Files(data).scan().assistants if each.name == "GPT")
+    asked_with = keep_instrument(data, gpt, None)
+    append(data, [answered("GPT", ["Gamma"], "2026-01-05T06:00:00Z", instrument=asked_with)])
     with served(data) as (url, _):
         assert top(url) == "Gamma"
         asked.follow(everybody("Alpha", "Beta"))

@@ -31,9 +31,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from store.files import DataDirectoryError
 from store.history import History, HistoryError
+from store.ledger import Proof
 from store.memory import Store
 from store.polls.clocks import Clock
-from store.polls.poller import PollLog
+from store.polls.due import PollLog
 
 if TYPE_CHECKING:
     from store.records import Poll
@@ -272,7 +273,7 @@ class Edits(RuleBasedStateMachine):
         data = path.read_bytes()
         at %= len(data)
         path.write_bytes(data[: at + 1] if torn else data[:at] + b"#" + data[at + 1 :])
-        self.store.history.accept([slug], "damaged", "2026-11-23")
+        Proof(self.data).accept([slug], "damaged", "2026-11-23")
 
     @rule(slug=st.sampled_from(SLUGS), other=st.sampled_from(SLUGS))
     def copy_history(self, slug: str, other: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -67,7 +68,7 @@ def test_what_a_provider_states_is_charged_and_pauses_it(
     done = flask_here(data, "poll", "--all")
     assert (done.exit_code, len(asked.seen()) - before) == (1, 1)
     assert "Grok: 1 answered, 3 left for next time, 1.6000 USD" in done.output
-    assert "  paused: it cost 1.6 USD; 0.04" in done.output
+    assert re.search("  paused: until 20.*Z: it cost 1.6 USD; 0.04", done.output)
     assert [poll.usage and poll.usage.usd for poll in polls(data)] == [1.6]
     if not kept:
         (data / ".locks" / "spent.json").unlink()

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from builders import category
+from msgspec import UNSET
 from replaying import Replaying, answer_text, envelope, serving
 
 from store.polls.asking import Outcome, ask, ask_sample, charge_for, outcome_of_result
 from store.polls.assistant_checks import PASTED, Unready, key_of
 from store.polls.due import Pair
-from store.polls.providers import Response
-from store.polls.providers.registry import PROVIDERS
+from store.polls.providers import PROVIDERS
+from store.polls.providers.envelopes import Response
 from store.polls.secrets import SHORTEST, poll_without
 from store.polls.sending import Limits, Sender, Unsent
 from store.polls.spending import Budget
@@ -51,7 +52,7 @@ def asked(
     purse = account or budget()
     pair = Pair("crm-software", category(), who)
     charge = charge_for(who, pair.category.question, purse)
-    return ask(pair, sender, purse, charge) if charge.reserve() else Unsent("too little")
+    return ask(pair, sender, charge) if charge.reserve() else Unsent("too little")
 
 
 def budget(run_usd: float | None = None) -> Budget:
@@ -79,7 +80,7 @@ def test_an_answer_becomes_a_poll(provider: Replaying, api: str) -> None:
     assert (got.error, got.failure, got.notes) == (None, None, ())
     assert got.served_model == "m-served"
     assert got.request_id
-    assert got.usage == Usage(700, 300, 0.0044)
+    assert got.usage == Usage(700, 300, 0.0044, UNSET if api == "chat" else 0)
     assert got.latency_ms is not None
     assert got.web_search is False
     assert provider.seen[0]["api"] == api

@@ -15,7 +15,7 @@ from polling_desk import CANARY, NOW, PollingDesk
 
 from store.history import History
 from store.polls.batches import Batching as Work
-from store.polls.poller import Summary
+from store.polls.desk import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,6 +107,18 @@ def test_a_batch_is_begun_followed_and_collected(queue: Queue) -> None:
     assert {p.usage.usd for p in polls if p.usage} == {0.0022}
     assert queue.data.spent() == pytest.approx(3 * 0.0022)
     assert all(poll.notes[0].startswith("batch ") for poll in polls)
+
+
+def test_an_answer_names_what_its_batch_was_sent_with(
+    openai: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An update that asks in another way meanwhile does not change what was asked."""
+    openai.begin()
+    asked = openai.data.batches()[0].instrument
+    monkeypatch.setattr("store.polls.prompt.SYSTEM", "Say something else.")
+    openai.follow()
+    assert {poll.instrument for poll in openai.data.polls()} == {asked}
+    assert (openai.data.directory / f"instruments/{asked}.json").is_file()
 
 
 def test_what_is_in_a_batch_is_not_asked_otherwise(openai: Queue) -> None:

@@ -11,8 +11,7 @@ from datasets import DAYS, small_data
 
 from store.files import Files
 from store.ledger import Proof
-from store.polls.clocks import Clock, confirmed_time
-from store.polls.day_closing import DayClosing
+from store.polls.clocks import Clock, DayClosing, confirmed_time
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -135,7 +135,7 @@ def test_a_bad_key_pauses_everybody_until_it_answers(
     """The pause is in history: another process asks nothing; who is told to may ask one."""
     provider.follow({"gpt": [{"status": 401}]})
     desk.slugs = desk.slugs[:1]
-    assert desk.due(most=1).paused
+    assert desk.due(most=1).pause
     desk.slugs = [f"c-{n:03}" for n in range(3)]
     desk.later(minutes=1)
     provider.follow({})
@@ -168,7 +168,7 @@ def test_an_unreachable_provider_is_paused_after_ten(tmp_path: Path) -> None:
     desk = PollingDesk(tmp_path / "data", "http://127.0.0.1:9", 14, concurrency=1)
     result = desk.due()
     assert result.outcomes == {"network": 10}
-    assert result.paused
+    assert result.pause
     assert desk.due().polled == 0
     desk.later(hours=6, minutes=1)
     assert desk.due().outcomes == {"network": 1}
@@ -181,14 +181,14 @@ def test_an_answer_between_begins_the_count_anew(tmp_path: Path, provider: Repla
     desk = PollingDesk(tmp_path / "data", provider.url, 20, concurrency=1)
     desk.limits = Limits(attempts=1)
     summary = desk.due()
-    assert (summary.outcomes, summary.paused) == ({"network": 18, "answered": 2}, None)
+    assert (summary.outcomes, summary.pause) == ({"network": 18, "answered": 2}, None)
 
 
 def test_a_limit_of_money_is_used_up_and_not_passed(desk: PollingDesk) -> None:
     """A question that does not fit beside those on their way waits for them."""
     result = desk.ask("GPT", run_usd=0.05)
     assert (result.polled, result.limit) == (2, "--max-usd 0.05 is reached")
-    assert result.paused is None
+    assert result.pause is None
 
 
 def test_a_raised_limit_counts_at_once(tmp_path: Path, provider: Replaying) -> None:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from store.polls.answer_parsing import read
 from store.polls.prices import at_most
-from store.polls.prompt import ANSWER_SCHEMA, prompt
-from store.polls.providers import Prompt, Reply, Request, Response, Tokens
-from store.polls.providers.registry import PROVIDERS
+from store.polls.prompt import ANSWER_SCHEMA, Prompt, prompt
+from store.polls.providers import PROVIDERS
+from store.polls.providers.envelopes import Reply, Request, Response, Tokens
 from store.records import Answer, Assistant, Failure
 
 REPLIES = Path(__file__).parent / "data" / "replies"
@@ -197,7 +197,7 @@ def test_every_good_reply_holds_the_same_answer(api: str, name: str) -> None:
         ("chat", "good-without-usage", "gpt-6.1-sol-2026-08-12", "req_7f3a", None),
         ("chat", "ok-odd-types", None, "x" * 200, None),
         ("chat", "bad-key", None, "req_7f3a", None),
-        ("responses", "good", "gpt-6.1-sol-2026-08-12", "req_51c2", Tokens(431, 612)),
+        ("responses", "good", "gpt-6.1-sol-2026-08-12", "req_51c2", Tokens(431, 612, 0)),
         ("responses", "searched", "gpt-6.1-sol-2026-08-12", "req_51c2", Tokens(431, 612, 2)),
         (
             "responses",
@@ -206,14 +206,14 @@ def test_every_good_reply_holds_the_same_answer(api: str, name: str) -> None:
             "req_51c2",
             Tokens(431, 612, 4),
         ),
-        ("responses", "truncated", "gpt-6.1-sol-2026-08-12", "req_51c2", Tokens(431, 612)),
+        ("responses", "truncated", "gpt-6.1-sol-2026-08-12", "req_51c2", Tokens(431, 612, 0)),
         ("responses", "ok-odd-types", None, None, None),
         ("responses", "overloaded", None, "req_51c2", None),
-        ("messages", "good", "claude-sonnet-5-5-20260901", "req_018E", Tokens(420, 377)),
+        ("messages", "good", "claude-sonnet-5-5-20260901", "req_018E", Tokens(420, 377, 0)),
         ("messages", "searched", "claude-sonnet-5-5-20260901", "req_018E", Tokens(9000, 400, 2)),
         ("messages", "ok-odd-types", None, None, None),
         ("messages", "quota", None, "req_018E", None),
-        ("gemini", "good", "gemini-4-argon-002", "kXQ8aZ", Tokens(402, 878)),
+        ("gemini", "good", "gemini-4-argon-002", "kXQ8aZ", Tokens(402, 878, 0)),
         ("gemini", "searched", "gemini-4-argon-002", "kXQ8aZ", Tokens(3402, 366, 2)),
         ("gemini", "blocked-prompt", "gemini-4-argon-002", "kXQ8aZ", None),
         ("gemini", "ok-odd-types", None, None, None),

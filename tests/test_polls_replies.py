@@ -21,18 +21,17 @@ from replaying import answer_text, envelope
 from store.files import Catalogue
 from store.history import History
 from store.polls.asking import UNEXPECTED
-from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock
-from store.polls.due import Pair, Rounds
-from store.polls.poller import Desk as PollingDesk
-from store.polls.poller import PollLog, Summary
+from store.polls.desk import Desk as PollingDesk
+from store.polls.desk import Summary
+from store.polls.due import Pair, PollLog, Rounds
+from store.polls.poller import Plan, take_turn
 from store.polls.prices import micros
-from store.polls.providers.registry import PROVIDERS
+from store.polls.providers import PROVIDERS
 from store.polls.sending import Limits
-from store.polls.spending import Budget
-from store.polls.turns import Plan, take_turn
 from store.rankings.poll_states import poll_states
 from store.records import Assistant, Category, Site
+from store.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,26 +63,18 @@ class Desk:
         line = {"api": api, "base_url": self.provider.url, "model": "m", "key_env": "KEY"}
         fields: dict[str, Any] = {"rpm": 1_000_000, **line, **prices}
         who = Assistant(name="A", **fields)
-        budget = Budget(self.directory, lambda: "2026-11-20", lambda _: 0, run_usd=100)
-        clock = Clock(lambda: NOW)
         asked = category()
-        desk = PollingDesk(
-            record=self.history.append,
-            log=PollLog(self.history, clock),
-            files=BatchFiles(self.directory),
-            catalogue=catalogue_of(slug, asked, who),
-            locks=self.directory / ".locks",
-            secret=lambda _: CANARY,
-            stop=threading.Event(),
-            clock=clock,
-            budget=budget,
-            limits=Limits(total=TOTAL, attempts=1),
-        )
+        settings = Settings(data_dir=self.directory, environ={"KEY": CANARY})
+        log = PollLog(self.history, Clock(lambda: NOW))
+        catalogue = catalogue_of(slug, asked, who)
+        desk = PollingDesk(settings, catalogue, log, self.history.append, threading.Event(), 100)
+        desk.limits = Limits(total=TOTAL, attempts=1)
+        budget = desk.budget
         plan = Plan(rounds=Rounds(7), waiting=deque([Pair(slug, asked, who)]))
         take_turn(desk, "A", plan, Summary())
-        log = self.history.read(slug)
-        assert not log.problems
-        [stored] = log.polls
+        recorded = self.history.read(slug)
+        assert not recorded.problems
+        [stored] = recorded.polls
         assert CANARY.encode() not in self.history.path(slug).read_bytes()
         if stored.poll.usage:
             assert budget.run_spent >= micros(stored.poll.usage.usd or 0)

@@ -31,7 +31,7 @@ AT = dt.datetime(2026, 11, 20, 9, tzinfo=dt.UTC)
 
 def answer(slug: str, assistant: str, at: dt.datetime = AT, repeat: int = 0) -> Answer:
     """What history would keep of a reply."""
-    outcome = reply(slug, KETTLE, assistant, at, repeat)[0].outcome
+    outcome = reply(slug, KETTLE, assistant, at, repeat).outcome
     assert isinstance(outcome, str)
     read = answer_parsing.read(outcome)
     assert isinstance(read, Answer)
@@ -74,8 +74,8 @@ def test_another_draw_is_another_answer(
     other: tuple[str, Category, str, dt.datetime, int],
 ) -> None:
     """Category, question, assistant, day and repeat each enter the digest of a request."""
-    first = reply("kettle", KETTLE, "Model A", AT)[0]
-    second = reply(*other)[0]
+    first = reply("kettle", KETTLE, "Model A", AT)
+    second = reply(*other)
     assert first.request_id != second.request_id
     assert first.outcome != second.outcome
 
@@ -89,10 +89,11 @@ def test_every_name_is_invented() -> None:
 
 def test_an_answer_has_all_that_a_real_one_has() -> None:
     """Five different picks with reasons and fixes, near misses, a caveat, and what it took."""
-    found, latency = reply("kettle", KETTLE, "Model A", AT)
+    found = reply("kettle", KETTLE, "Model A", AT)
     assert found.served_model
     assert found.tokens
-    assert latency > 0
+    assert found.latency_ms
+    assert found.latency_ms > 0
     for slug in SLUGS:
         said = answer(slug, "Model A")
         listed = [pick.product for pick in said.ranking]
@@ -126,7 +127,7 @@ written = st.text(min_size=1, max_size=60).map(str.strip).filter(bool)
 @given(written, st.text())
 def test_whatever_a_curator_writes_is_answered(title: str, assistant: str) -> None:
     """Titles and assistants may be called anything."""
-    found, _ = reply("odd", category(title), assistant, AT)
+    found = reply("odd", category(title), assistant, AT)
     assert isinstance(found.outcome, str)
     assert isinstance(answer_parsing.read(found.outcome), Answer)
 

@@ -18,9 +18,10 @@ from replaying import Replaying, answer_text, serving
 
 from store.polls import secrets
 from store.polls.prices import at_most, micros, usd
-from store.polls.providers import Prompt, Request
-from store.polls.providers.registry import PROVIDERS
-from store.polls.sending import Limits, RateLimiter, Sender, Sent, Unsent
+from store.polls.prompt import Prompt
+from store.polls.providers import PROVIDERS
+from store.polls.providers.envelopes import Reply, Request
+from store.polls.sending import Limits, RateLimiter, Sender, Unsent
 from store.polls.spending import Budget, Charge
 from store.records import Assistant, Failure
 
@@ -92,7 +93,7 @@ def budget(run_usd: float | None = None) -> Budget:
 
 def send(
     to: Replaying, by: Sender, purse: Budget | None = None, **fields: Any
-) -> Sent | Unsent | None:
+) -> Reply | Unsent | None:
     """Send one question; nothing when its cost does not fit."""
     who = by.assistant = assistant(to, **fields)
     request = CHAT.build_request(who, Prompt("s", "u"), "sk-canary")
@@ -101,20 +102,20 @@ def send(
     return by.send(request, CHAT.read_reply, charge) if charge.reserve() else None
 
 
-def outcome(sent: Sent | Unsent | None) -> tuple[str, int]:
+def outcome(sent: Reply | Unsent | None) -> tuple[str, int]:
     """The failure kind, or "answered", and the number of attempts."""
-    assert isinstance(sent, Sent), sent
-    held = sent.reply.outcome
+    assert isinstance(sent, Reply), sent
+    held = sent.outcome
     return (held.kind if isinstance(held, Failure) else "answered"), sent.attempts
 
 
 def test_a_good_answer_is_sent_once(provider: Replaying) -> None:
     """One request, its key in the header, the envelope read back with how long it took."""
     sent = send(provider, sender(Waits()))
-    assert isinstance(sent, Sent)
-    assert sent.reply.outcome == answer_text(["Alpha", "Beta", "Gamma"])
+    assert isinstance(sent, Reply)
+    assert sent.outcome == answer_text(["Alpha", "Beta", "Gamma"])
     assert (sent.attempts, sent.pause) == (1, None)
-    assert 0 <= sent.latency_ms < 60_000
+    assert 0 <= (sent.latency_ms or 0) < 60_000
     assert len(provider.seen) == 1
     assert provider.seen[0]["headers"]["authorization"] == "Bearer sk-canary"
 
@@ -167,7 +168,7 @@ def test_what_will_not_pass_is_sent_once(
     stop = Waits()
     sent = send(provider, sender(stop))
     assert outcome(sent) == (kind, 1)
-    assert isinstance(sent, Sent)
+    assert isinstance(sent, Reply)
     assert sent.pause == rest
     assert stop.seconds == []
 
@@ -287,7 +288,7 @@ def test_a_long_hint_rests_the_assistant(provider: Replaying, attempt: int) -> N
     provider.follow({"m": [*steps, long]})
     sent = send(provider, sender(Waits()))
     assert outcome(sent) == ("rate_limited", attempt)
-    assert isinstance(sent, Sent)
+    assert isinstance(sent, Reply)
     assert sent.pause == 121
 
 
@@ -346,9 +347,9 @@ def test_a_broken_line_is_tried_again(provider: Replaying, fault: str) -> None:
     provider.follow({"m": [{"fault": fault}]})
     sent = send(provider, sender(Waits()))
     assert outcome(sent) == ("network", 4)
-    assert isinstance(sent, Sent)
-    assert isinstance(sent.reply.outcome, Failure)
-    assert "127.0.0.1" not in sent.reply.outcome.error
+    assert isinstance(sent, Reply)
+    assert isinstance(sent.outcome, Failure)
+    assert "127.0.0.1" not in sent.outcome.error
 
 
 def test_an_unreachable_provider_is_network() -> None:
@@ -407,7 +408,7 @@ def test_a_reply_at_the_deadline_counts(provider: Replaying) -> None:
 
     sent = send(provider, sender(threading.Event(), elapsed=clock))
     assert outcome(sent) == ("answered", 1)
-    assert isinstance(sent, Sent)
+    assert isinstance(sent, Reply)
     assert sent.latency_ms == 600_000
 
 
@@ -416,9 +417,9 @@ def test_a_huge_reply_is_refused(provider: Replaying) -> None:
     provider.follow({"m": [{"fault": "huge"}]})
     sent = send(provider, sender(Waits(), limits=Limits(size=100_000)))
     assert outcome(sent) == ("http", 1)
-    assert isinstance(sent, Sent)
-    assert isinstance(sent.reply.outcome, Failure)
-    assert sent.reply.outcome.error == "The reply is larger than 100,000 bytes."
+    assert isinstance(sent, Reply)
+    assert isinstance(sent.outcome, Failure)
+    assert sent.outcome.error == "The reply is larger than 100,000 bytes."
     assert not provider.seen[0]["sent"], "the rest was read all the same"
 
 
@@ -454,11 +455,11 @@ def test_stop_ends_a_wait_to_retry(provider: Replaying, step: dict[str, Any]) ->
     provider.follow({"m": [step]})
     sent = send(provider, sender(Stopped()))
     assert outcome(sent) == ("interrupted", 1)
-    assert isinstance(sent, Sent)
-    assert sent.reply.outcome == Failure(
+    assert isinstance(sent, Reply)
+    assert sent.outcome == Failure(
         "interrupted", "The poll was stopped while it waited to ask again."
     )
-    assert 0 <= sent.latency_ms < 60_000
+    assert 0 <= (sent.latency_ms or 0) < 60_000
     assert len(provider.seen) == 1
 
 
@@ -578,8 +579,8 @@ def test_a_body_that_is_not_as_encoded_is_no_fault_of_the_line(provider: Replayi
     """The provider was reached, and may have been paid: the failure says what it sent."""
     provider.follow({"m": [{"body": GOOD, "headers": {"Content-Encoding": "gzip"}}]})
     sent = send(provider, sender(Waits()))
-    assert isinstance(sent, Sent)
-    failure = sent.reply.outcome
+    assert isinstance(sent, Reply)
+    failure = sent.outcome
     assert isinstance(failure, Failure)
     assert failure.kind == "http"
     assert "Content-Encoding" in failure.error
@@ -593,7 +594,7 @@ def test_a_key_in_a_reply_is_taken_out(provider: Replaying) -> None:
     }
     provider.follow({"m": [step]})
     sent = send(provider, sender(Waits(), secret="sk-canary"))  # noqa: S106 - a canary
-    assert isinstance(sent, Sent)
+    assert isinstance(sent, Reply)
     assert "sk-canary" not in repr(sent)
     assert repr(sent).count("[redacted]") == 2
 

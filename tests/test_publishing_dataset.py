@@ -257,7 +257,7 @@ def test_a_withheld_poll_is_nowhere(data: Path) -> None:
     assert b"Planted" not in everywhere
     assert b"A slur" not in everywhere
     assert after.manifest.present == before.manifest.present
-    assert [each.id for each in after.manifest.withheld] == [secret.id]
+    assert [*after.manifest.withheld] == [secret.id]
     if formats.has_parquet():
         polls = parquet(data, "polls")
         assert [poll["withheld"] for poll in polls if poll["id"] == secret.id] == [True]
@@ -321,7 +321,16 @@ def test_a_published_catalogue_is_the_catalogue(tmp_path: Path) -> None:
     again = Files(tmp_path / "again").scan()
     assert again.problems == ()
     assert again.files == found.files
-    for part in ("categories", "products", "labs", "withheld", "synonyms", "words", "topics"):
+    for part in (
+        "categories",
+        "products",
+        "labs",
+        "withheld",
+        "synonyms",
+        "words",
+        "topics",
+        "instruments",
+    ):
         assert getattr(again, part) == getattr(found, part)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from builders import answered, category, failed
+from builders import answered, category, failed, hashed_slug
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.rankings import aggregates, names
+from store.rankings import aggregates
 from store.rankings.merging import CountedAnswer
 from store.rankings.names import Names
 from store.records import Product
@@ -133,9 +133,9 @@ def test_every_address_a_spelling_had_is_kept_with_its_product() -> None:
     owners = {slug: product for slug, (*_, product) in aggregate.addresses.items()}
     assert owners == {
         "zoho-crm": "zoho-crm",
-        names.hashed_slug("Zoho CRM"): "zoho-crm",
+        hashed_slug("Zoho CRM"): "zoho-crm",
         "c-plus-plus": "=cplusplus",
-        names.hashed_slug("C++"): "=cplusplus",
+        hashed_slug("C++"): "=cplusplus",
     }
 
 

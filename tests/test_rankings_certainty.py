@@ -278,20 +278,16 @@ def test_a_product_named_twice_keeps_its_better_rank() -> None:
 
 
 def test_equal_lists_of_everybody_are_as_alike_as_can_be() -> None:
-    """Self-overlap and relative overlap are 1, and the round before had the same #1."""
+    """Self-overlap and relative overlap are 1."""
     found = board(*polls("XYZ XYZ · XYZ XYZ")).repeatability
     assert found
-    assert (found.own_overlap, found.relative_overlap, found.same_winner) == (1, 1, True)
+    assert (found.own_overlap, found.relative_overlap) == (1, 1)
     assert [(r.pairs, r.same_first, r.same_list) for r in found.repeats.values()] == [(1, 1, 1)] * 2
     assert board(*polls("XYZ · XYZ")).repeatability is None
 
 
-def test_a_second_round_is_of_another_day() -> None:
-    """Everybody's newest answers are compared with the newest of days before, not of that day."""
-    early = polls("YX YX · YX YX")
-    late = [answered(m, ["X", "Y"], f"2026-10-09T06:00:0{i}Z") for m in "AB" for i in range(2)]
-    assert board(*early, *late).repeatability.same_winner is False  # type: ignore[union-attr]
-    assert board(*late).repeatability.same_winner is None  # type: ignore[union-attr]
+def test_the_same_first_is_not_the_same_list() -> None:
+    """Pairs of answers are compared place by place."""
     first_alike = board(*polls("XYZ XZY")).repeatability
     assert first_alike
     assert [(r.same_first, r.same_list) for r in first_alike.repeats.values()] == [(1, 0)]
@@ -333,3 +329,15 @@ def test_what_is_merged_does_not_depend_on_who_is_configured_first() -> None:
     one, other = board(*polled), board(*polled, models="DCBA")
     assert one.certainty == other.certainty
     assert one.ranges == other.ranges
+
+
+def test_a_verdict_says_though_once() -> None:
+    """Also where another product has more first places both now and over all answers."""
+    answers = [f"{newest} {'YZ ' * 11}" for newest in ("YX", "YX", "X", "ZX")]
+    found = board(*polls(" · ".join(answers)))
+    assert found.certainty.level == "contradicted"
+    said = sentences.category_verdict(found, name, RULES, "here")
+    assert (
+        " — it leads on combined score, 17 of 20 points, though 2 of 4 models rank Y first, and "
+        "over 48 answers Y is ahead."
+    ) in said

@@ -161,7 +161,7 @@ def leaders(
             runs["A"] = new_run("A", "new")
         for run, places in zip(runs.values(), row, strict=True):
             add(run, week, places)
-        yield watch.next(runs, Comparison(list(runs.values()), SLUGS))
+        yield watch.next("", runs, Comparison(list(runs.values()), SLUGS))
 
 
 def test_leader_changes_are_announced_only_where_something_changed(report: Report) -> None:

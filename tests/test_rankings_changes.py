@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from leaderboards import answer
 
 from store.rankings import aggregates
-from store.rankings.changes import changes, runs_of, streaks
+from store.rankings.changes import Streak, changes, runs_of, streaks, survival
+from store.rankings.intervals import wilson
 from store.rankings.names import Names
 
 if TYPE_CHECKING:
@@ -125,12 +126,42 @@ def test_changes_come_in_the_order_of_time() -> None:
 def test_a_reign_lasts_until_another_product_takes_over() -> None:
     """Its polls in a row are counted; the last of a sequence is not over."""
     found = streaks(runs_of(weekly("X X Y X")))
-    assert [(r.product, r.polls, r.over) for r in found] == [
-        ("X", 2, True),
-        ("Y", 1, True),
-        ("X", 1, False),
+    assert [(r.polls, r.over) for r in found] == [(2, True), (1, True), (1, False)]
+    assert [r.followed for r in found] == [2, 1, 0]
+    assert found[0].end == "2026-01-12T06:00:00Z"
+
+
+def test_first_places_stand_as_kaplan_and_meier_say() -> None:
+    """Their shares and standard errors for the 21 patients under 6-MP of Freireich (1963).
+
+    Weeks are answers, a relapse is a first place lost, and who was still well has not lost it.
+    """
+    lost = [6, 6, 6, 7, 10, 13, 16, 22, 23]
+    lasting = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
+    found = survival(
+        [Streak("", weeks, over=True) for weeks in lost]
+        + [Streak("", weeks + 1, over=False) for weeks in lasting],
+        40,
+    )
+    published = {5: (1, 0), 6: (0.8571, 0.0764), 7: (0.8067, 0.0869), 10: (0.7529, 0.0963)}
+    published |= {13: (0.6902, 0.1068), 22: (0.5378, 0.1282), 23: (0.4482, 0.1346)}
+    for weeks, (share, error) in published.items():
+        step = found[weeks - 1]
+        assert step.share == pytest.approx(share, abs=5e-5)
+        size = share * (1 - share) / error**2 if error else step.streaks
+        assert step.interval == pytest.approx(wilson(share * size, size), abs=5e-4)
+    assert [found[weeks - 1].streaks for weeks in (1, 6, 7, 10, 23)] == [21, 21, 17, 15, 6]
+    assert len(found) == 35
+    assert survival([], 5) == []
+
+
+def test_without_unfinished_ones_first_places_stand_as_counted() -> None:
+    """Then the share is the plain one, and so is its interval, to its ends."""
+    found = survival([Streak("", polls, over=True) for polls in (1, 2, 2, 4)], 9)
+    assert [step.share for step in found] == pytest.approx([0.75, 0.25, 0.25, 0])
+    assert [step.interval for step in found] == [
+        pytest.approx(wilson(standing, of)) for standing, of in ((3, 4), (1, 4), (1, 4), (0, 1))
     ]
-    assert (found[0].start, found[0].end) == ("2026-01-05T06:00:00Z", "2026-01-12T06:00:00Z")
 
 
 @given(st.lists(st.sampled_from("XYZ"), min_size=1, max_size=12))

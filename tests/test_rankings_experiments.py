@@ -8,7 +8,9 @@ from builders import answered, category
 
 from store.rankings import aggregates, experiments, leaderboards
 from store.rankings.names import Names
+from store.rankings.rounds import TrackRecord
 from store.records import Site
+from store.web.labs_view import QUESTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from store.records import Poll
 
 SITE = Site(version=1, name="Test")
+NO_RECORD = TrackRecord({}, "")
 
 
 def compute(*categories: Sequence[Poll]) -> dict[str, Experiment]:
@@ -28,7 +31,7 @@ def compute(*categories: Sequence[Poll]) -> dict[str, Experiment]:
         leaderboards.board(aggregate, "ABCD", SITE, {id_: id_ for id_ in aggregate.ids})
         for aggregate in read
     ]
-    found = experiments.compute([board for board in made if board], read, {}, {})
+    found = experiments.compute([board for board in made if board], read, {}, {}, NO_RECORD)
     return {experiment.slug: experiment for experiment in found}
 
 
@@ -40,8 +43,12 @@ def test_where_nothing_can_be_counted_there_is_no_experiment() -> None:
     """No category, too few of them, or nobody to compare with: nothing is claimed."""
     assert compute() == {}
     assert compute(*[said(A="X", B="X")] * 4) == {}
-    assert compute(*[said(A="X")] * 9) == {}
-    assert set(compute(*[said(A="X", B="X")] * 5)) == {"agreement-on-first", "overlap-of-lists"}
+    assert set(compute(*[said(A="X")] * 9)) == {"would-another-rule-choose-another"}
+    assert set(compute(*[said(A="X", B="X")] * 5)) == {
+        "agreement-on-first",
+        "overlap-of-lists",
+        "would-another-rule-choose-another",
+    }
 
 
 def test_agreement_on_first_counts_the_labels() -> None:
@@ -95,32 +102,92 @@ def weekly(picks: str, question: str = "What is best?") -> list[Poll]:
     ]
 
 
-def test_how_long_a_first_place_lasts_counts_ended_reigns() -> None:
-    """Reigns that could be followed, those that ended, and how long these held."""
-    found = compute(weekly("X X X Y"), weekly("X X X X"), weekly("X"))
-    assert found["how-long-a-first-place-lasts"].finding == (
-        "In 1 of 2 cases a first place was lost, in half of them after at most 3 answers "
-        "(n = 1 ended reign)."
+def test_how_long_a_first_place_lasts_counts_those_not_lost_yet() -> None:
+    """Of four that were followed one is lost at once, of two followed further one at the third."""
+    found = compute(weekly("X X X Y"), weekly("X X X X"), weekly("X"), weekly("X Y Y"))
+    lasts = found["how-long-a-first-place-lasts"]
+    assert lasts.finding == (
+        "Of first places, 75.0% still stand after one more answer, 75.0% after 2 and 37.5% after 3 "
+        "(n = 4 first places, 2 of them not lost yet)."
     )
-    assert found["how-long-a-first-place-lasts"].date == "2026-10-26"
+    assert lasts.chart
+    assert [(bar.value, bar.n) for bar in lasts.chart.bars] == [(0.75, 4), (0.75, 2), (0.375, 2)]
+    assert lasts.date == "2026-10-26"
+    assert "how-long-a-first-place-lasts" not in compute(weekly("X"), weekly("Y"))
 
 
-def test_how_often_a_first_place_flips_counts_repeated_answers() -> None:
-    """The first answer to each question repeats nothing."""
+def test_how_often_a_change_is_confirmed_counts_changes() -> None:
+    """Of those of each wording, by the next answer."""
     found = compute(weekly("X Y Y X"), [*weekly("X X"), *weekly("Z Z", "What is finest?")])
-    assert found["how-often-a-first-place-flips"].finding == (
-        "40.0% of repeated answers named another #1; 1 of 2 changes confirmed "
-        "(n = 5 repeated answers)."
+    assert found["how-often-a-change-is-confirmed"].finding == (
+        "Of changes of an assistant’s #1, 50.0% have been confirmed by its next answer "
+        "(n = 2 changes)."
     )
-    assert "how-often-a-first-place-flips" not in compute(weekly("X X X"))
+    assert "how-often-a-change-is-confirmed" not in compute(weekly("X X X"))
+
+
+def test_how_noisy_an_answer_is_does_not_depend_on_how_often_one_asks() -> None:
+    """Each question to an assistant weighs as much, whatever the pairs: 1, and four times 0."""
+    found = compute(weekly("X X X X"), *[weekly("X Y")] * 4)["how-noisy-is-one-answer"]
+    assert found.finding == (
+        "Asked the same question twice, an assistant names the same #1 in 20.0% and gives the same "
+        "list in 20.0% of cases; its two lists overlap by 20% on average "
+        "(n = 5 questions to one assistant, 10 pairs of answers)."
+    )
+    assert found.chart
+    assert [(bar.label, bar.value, bar.n) for bar in found.chart.bars] == [("A", 0.2, 5)]
+
+
+def test_other_rules_are_counted_over_all_rankings() -> None:
+    """In one of five Dowdall, plurality and Condorcet put another product first."""
+    alike, other = said(A="X Y"), said(A="Y X U V W", B="Y X V W U", C="W X U V Z")
+    found = compute(*[alike] * 4, other)["would-another-rule-choose-another"]
+    assert found.finding == (
+        "In 80.0% of rankings no usual way of counting puts another product before the #1 "
+        "(n = 5 rankings)."
+    )
+    assert found.chart
+    assert {bar.label: (bar.value, bar.n) for bar in found.chart.bars} == {
+        "5-4-3-2-1": (1, 5),
+        "plurality": (0.8, 5),
+        "top three": (1, 5),
+        "named at all": (1, 5),
+        "Dowdall": (0.8, 5),
+        "Formula 1": (1, 5),
+        "Condorcet": (0.8, 5),
+    }
+
+
+def test_our_record_tells_whether_the_next_round_agreed() -> None:
+    """By level, with the number of rounds; without a clear one it says so."""
+    record = TrackRecord({"open": [True, False], "clear": [True] * 3 + [False]}, "2026-10-26")
+    found = {e.slug: e for e in experiments.compute([], [], {}, {}, record)}["track-record"]
+    assert found.finding == (
+        "When we said clear, the next round agreed in 3 of 4 (n = 6 rounds with a next one)."
+    )
+    assert (found.date, found.chart and found.chart.counted) == ("2026-10-26", "rounds")
+    assert found.chart
+    assert [(bar.label, bar.value, bar.n) for bar in found.chart.bars] == [
+        ("Clear lead", 0.75, 4),
+        ("Too close to call", 0.5, 2),
+    ]
+    assert experiments.track_record_sentence(NO_RECORD) == (
+        "No ranking with a clear lead has had another round yet"
+    )
 
 
 def test_every_finding_quotes_its_n() -> None:
-    """No figure without the number it rests on, no method without words."""
+    """No figure without the number it rests on, none without its question."""
     found = compute(*[[*said(A="X", B="X", C="Y"), *weekly("X X Y Y")]] * 6)
-    assert len(found) == 5
+    assert len(found) == 6
     for experiment in found.values():
         assert "n = " in experiment.finding
-        assert experiment.method.endswith(".")
         assert experiment.finding.endswith(".")
-        assert experiment.title.endswith("?")
+        assert experiment.slug in QUESTIONS
+
+
+def test_every_question_has_a_method_in_words() -> None:
+    """What is asked ends as a question, what is done as a sentence."""
+    for question in QUESTIONS.values():
+        assert question.title.endswith("?")
+        assert question.method.endswith(".")

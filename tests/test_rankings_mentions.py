@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from fractions import Fraction
 
 import pytest
 from leaderboards import answer
 
-from store.rankings.mentions import CellPoll, Trends, recent
+from store.rankings.mentions import CellPoll, Cells, Trend, discoveries, recent, sign_test, trends
 
 TODAY = dt.date(2026, 11, 20)
 NOW, BEFORE = TODAY, TODAY - dt.timedelta(days=7)
@@ -20,11 +21,16 @@ def cell(now: str | None, before: str | None) -> tuple[CellPoll, ...]:
     return tuple(CellPoll(day, tuple(named)) for day, named in polls if named is not None)
 
 
-def trends(both: int = 0, only_now: int = 0, only_before: int = 0, neither: int = 0) -> Trends:
+def trend(cells: Cells, product: str = "X", first: dt.date = LONG_AGO) -> Trend:
+    """The trend of one product that is tried alone."""
+    return trends([cells], TODAY, {product: first})[product]
+
+
+def counts(both: int = 0, only_now: int = 0, only_before: int = 0, neither: int = 0) -> Cells:
     """So many cells that list X in both windows, in one, in none."""
     cells = [cell("X", "X")] * both + [cell("X", "")] * only_now
     cells += [cell("", "X")] * only_before + [cell("", "")] * neither
-    return Trends({"crm": tuple(cells)}, TODAY)
+    return tuple(cells)
 
 
 @pytest.mark.parametrize(
@@ -35,14 +41,15 @@ def trends(both: int = 0, only_now: int = 0, only_before: int = 0, neither: int 
         (100, 0, 0, "insufficient", 0.0),  # nothing moved: too little to test
         (100, 3, 2, "insufficient", 1.0),
         (1, 6, 0, "insufficient", 85.7),  # 7 cells
-        (2, 6, 0, "up", 75.0),  # 8 cells, (6-0)²/6 = 6 ≥ 3.84
+        (2, 6, 0, "up", 75.0),  # 8 cells, p = 2/64
         (2, 0, 6, "down", -75.0),
-        (4, 5, 1, "flat", 40.0),  # 16/6 = 2.67
+        (4, 5, 1, "flat", 40.0),  # p = 14/64
         (4, 1, 5, "flat", -40.0),
-        (0, 9, 2, "up", 63.6),  # 49/11 = 4.45
-        (0, 8, 2, "flat", 60.0),  # 36/10 = 3.6
+        (0, 9, 1, "up", 80.0),  # p = 22/1024
+        (0, 9, 2, "flat", 63.6),  # p = 134/2048, though (9-2)²/11 is above 3.84
+        (0, 8, 2, "flat", 60.0),  # p = 112/1024
         (0, 4, 4, "flat", 0.0),
-        (0, 2, 9, "down", -63.6),
+        (0, 1, 9, "down", -80.0),
         (197, 0, 6, "down", -3.0),
     ],
 )
@@ -50,30 +57,63 @@ def test_a_direction_needs_cells_and_moves(
     both: int, only_now: int, only_before: int, direction: str, delta: float | None
 ) -> None:
     """Under 8 cells or 6 moves nothing is said; beyond chance it is up or down, else flat."""
-    trend = trends(both, only_now, only_before, neither=50).of("X", LONG_AGO)
-    assert (trend.direction, trend.delta) == (direction, delta)
+    found = trend(counts(both, only_now, only_before, neither=50))
+    assert (found.direction, found.delta) == (direction, delta)
+
+
+def test_the_p_of_a_trend_is_exact() -> None:
+    """The two tails of the binomial distribution, at most 1."""
+    assert sign_test(6, 0) == sign_test(0, 6) == Fraction(2, 64)
+    assert sign_test(9, 2) == Fraction(2 * (1 + 11 + 55), 2048)
+    assert sign_test(4, 4) == sign_test(3, 4) == 1
+
+
+def test_of_many_products_tried_few_are_called_moved_by_chance() -> None:
+    """The k smallest p at k/m of 5 %: the example of Benjamini and Hochberg (1995), 4 of 15.
+
+    One by one nine of the fifteen would be below 5 %.
+    """
+    p = "1 4 19 95 201 278 298 344 459 3240 4262 5719 6528 7590 10000"
+    tried = {str(number): Fraction(int(value), 10000) for number, value in enumerate(p.split())}
+    assert discoveries(tried) == {"0", "1", "2", "3"}
+    assert discoveries({}) == set()
+    assert discoveries({"last": Fraction(1, 20), "first": Fraction(1, 20)}) == {"last", "first"}
+
+
+def test_products_are_held_to_all_that_were_tried_with_them() -> None:
+    """What moves when it is tried alone may not when others that do not move are tried, too.
+
+    Products that are new, or in too few cells, are not tried.
+    """
+    cells = [cell("X", "")] * 9 + [cell("", "X")]
+    for name in "PQRS":
+        cells += [cell(name, "")] * 6 + [cell("", name)] * 4
+    found = tuple(cells)
+    alone = trends([found], TODAY, {"X": LONG_AGO, **dict.fromkeys("PQRS", TODAY), "T": LONG_AGO})
+    assert alone["X"].direction == "up"  # p = 22/1024
+    together = trends([found], TODAY, dict.fromkeys("XPQRS", LONG_AGO))
+    assert [trend.direction for trend in together.values()] == ["flat"] * 5
 
 
 def test_an_earlier_time_after_a_later_one_counts_all_the_same() -> None:
     """The newest of each window is the last appended, wherever the other window's poll stands."""
     day = dt.timedelta(days=1)
     polls = [(BEFORE, "Y"), (NOW + day, "Z"), (NOW, "X"), (BEFORE - day, "X"), (NOW, "Z")]
-    found = Trends({"crm": (tuple(CellPoll(day, tuple(named)) for day, named in polls),)}, TODAY)
-    counted = {name: found.of(name, LONG_AGO) for name in "XYZ"}
+    found = (tuple(CellPoll(day, tuple(named)) for day, named in polls),)
+    counted = {name: trend(found, name) for name in "XYZ"}
     assert [(t.mentions, t.mentions_before) for t in counted.values()] == [(1, 0), (0, 1), (0, 0)]
 
 
 def test_cells_are_those_that_list_the_product_in_either_window() -> None:
     """Both windows have the same denominator, so that denser polling moves nothing."""
-    trend = trends(both=3, only_now=4, only_before=2, neither=90).of("X", LONG_AGO)
-    assert (trend.mentions, trend.mentions_before, trend.cells) == (7, 5, 9)
+    found = trend(counts(both=3, only_now=4, only_before=2, neither=90))
+    assert (found.mentions, found.mentions_before, found.cells) == (7, 5, 9)
 
 
 def test_a_cell_polled_in_one_window_only_counts_in_neither() -> None:
     """Only pairs of polls compare like with like."""
-    found = Trends({"crm": (cell("X", None), cell(None, "X"), cell("X", "X"))}, TODAY).of(
-        "X", LONG_AGO
-    )
+    cells = cell("X", None), cell(None, "X"), cell("X", "X")
+    found = trend(cells)
     assert (found.mentions, found.mentions_before, found.cells) == (1, 1, 1)
 
 
@@ -88,9 +128,8 @@ def test_windows_are_seven_days_and_the_seven_before() -> None:
         (1, 2): 0,  # both before
     }
     for (newer, older), cells in pairs.items():
-        assert (
-            Trends({"crm": ((polls[newer], polls[older]),)}, TODAY).of("X", LONG_AGO).cells == cells
-        )
+        found = trend(((polls[newer], polls[older]),))
+        assert found.cells == cells
 
 
 def test_a_window_is_represented_by_its_newest_poll() -> None:
@@ -101,27 +140,27 @@ def test_a_window_is_represented_by_its_newest_poll() -> None:
         CellPoll(BEFORE, tuple("Y")),
         CellPoll(BEFORE - dt.timedelta(days=1), tuple("X")),
     )
-    found = Trends({"crm": (polls,)}, TODAY)
-    assert found.of("X", LONG_AGO).mentions == 1
-    assert found.of("X", LONG_AGO).mentions_before == 0
-    assert found.of("Y", LONG_AGO).mentions_before == 1
+    found = (polls,)
+    assert trend(found, "X").mentions == 1
+    assert trend(found, "X").mentions_before == 0
+    assert trend(found, "Y").mentions_before == 1
 
 
 def test_new_is_what_was_first_named_in_the_current_window() -> None:
     """New comes before every other direction, on the window's first day and not a day earlier."""
-    up = trends(both=2, only_now=20)
-    assert up.of("X", TODAY - dt.timedelta(days=6)).direction == "new"
-    assert up.of("X", TODAY - dt.timedelta(days=7)).direction == "up"
-    assert Trends({}, TODAY).of("Q", TODAY).direction == "new"
+    up = counts(both=2, only_now=20)
+    assert trend(up, first=TODAY - dt.timedelta(days=6)).direction == "new"
+    assert trend(up, first=TODAY - dt.timedelta(days=7)).direction == "up"
+    assert trend((), "Q", TODAY).direction == "new"
 
 
 def test_a_trend_never_compares_two_questions() -> None:
     """A model's answers to another wording are another cell, so a new wording moves nothing."""
     new, old, older = (f"2026-11-{day}T06:00:00Z" for day in (20, 19, 10))
     asked = [answer("A", "X", older), answer("A", "X", old), answer("A", "Y", new, question="New?")]
-    found = Trends({"crm": recent(asked)}, TODAY)
-    assert found.of("X", LONG_AGO).cells == 1
-    assert found.of("Y", LONG_AGO).cells == 0
+    found = recent(asked)
+    assert trend(found, "X").cells == 1
+    assert trend(found, "Y").cells == 0
 
 
 def test_asked_again_on_a_day_an_assistant_counts_once() -> None:
@@ -130,9 +169,7 @@ def test_asked_again_on_a_day_an_assistant_counts_once() -> None:
     once = [answer("A", "X", then), answer("A", "Y", now)]
     often = [*[answer("A", "Z", then)] * 4, once[0], *[answer("A", "X", now)] * 4, once[1]]
     for product in "XYZ":
-        of_once, of_often = (
-            Trends({"crm": recent(a)}, TODAY).of(product, LONG_AGO) for a in (once, often)
-        )
+        of_once, of_often = (trend(recent(answers), product) for answers in (once, often))
         assert of_once == of_often
 
 

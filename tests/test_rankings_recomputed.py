@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections import Counter
 from copy import deepcopy
@@ -15,13 +16,17 @@ from builders import (
     answered,
     app_over,
     append,
+    close_days,
     failed,
     line_of,
     prepared,
     write_data,
     write_json,
 )
+from lab_figures import by_rule, noise, record, standing
 from recomputation import Recomputation
+
+from store.web import as_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,6 +187,7 @@ def _damage(history: Path) -> None:
 class World(NamedTuple):
     """A data directory's recomputed figures, those by category, and a reader of its answers."""
 
+    directory: Path
     recomputed: Recomputation
     figures: dict[str, dict[str, Any] | None]
     client: FlaskClient
@@ -197,14 +203,18 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         app: Flask = request.getfixturevalue("app")
     elif request.param == "repeats":
         directory = _repeated_world(tmp_path_factory.mktemp("repeats") / "data", 1, 40)
+        close_days(directory, "2026-01-12")
         app = app_over(directory)
     else:
         names, gap = (ODD, 9) if request.param == "odd names" else (ODD[:8], 28)
         directory = odd_world(tmp_path_factory.mktemp("odd") / "data", names, gap)
+        close_days(directory, "2026-03-01")
         app = app_over(directory)
     recomputed = Recomputation(directory, BASE_URL)
     figures = {slug: recomputed.category(slug) for slug in recomputed.categories}
-    return World(recomputed, figures, app.test_client(), prepared(app.extensions["store"]))
+    return World(
+        directory, recomputed, figures, app.test_client(), prepared(app.extensions["store"])
+    )
 
 
 @pytest.mark.slow
@@ -338,6 +348,66 @@ def test_every_change_is_as_recomputed(world: World) -> None:
     assert body["tracked"] == len({slug for slug, _ in recomputed.successes})
 
 
+def test_every_change_of_a_leader_is_as_recomputed(world: World) -> None:
+    """Who led alone and who does, since when, and what it coincides with."""
+    body = world.client.get("/api/v1/changes.json").get_json()
+    assert body["leaders"] == world.recomputed.leaders()
+
+
+def _successions(seed: int, questions: dict[str, str]) -> Iterator[Poll]:
+    """Rounds in which X leads, then Y; of every other category the new version of A brought it."""
+    draw = Random(seed)
+    for number, (slug, question) in enumerate(questions.items()):
+        turn, gap = draw.randint(6, 12), draw.choice([1, 2])
+        for day in range(draw.randint(50, 60)):
+            date = dt.date(2026, 1, 1) + dt.timedelta(gap * day)
+            for model in "ABCD":
+                names, version = list("XYZ"), "v1"
+                if day > turn and model == "A":
+                    names, version = (["Y"], "v2") if number % 2 else (list("YXZ"), "v1")
+                elif day > turn and draw.random() < 0.6 + 0.4 * (number % 2 == 0):
+                    names = list("YXZ")
+                yield answered(
+                    model,
+                    names,
+                    f"{date}T06:00:00Z",
+                    slug=slug,
+                    question=question,
+                    served_model=version,
+                )
+
+
+def test_changes_of_leaders_are_as_recomputed_where_there_are_many(tmp_path: Path) -> None:
+    """Successions of leaders, with and without a version that brought them."""
+    questions = {f"c{i}": f"What is the best c{i}?" for i in range(4)}
+    made = {slug: {"title": f"Best {slug}", "question": q} for slug, q in questions.items()}
+    directory = write_data(tmp_path / "data", categories=made, models=list("ABCD"))
+    append(directory, list(_successions(3, questions)))
+    client = app_over(directory).test_client()
+    listed = client.get("/api/v1/changes.json").get_json()["leaders"]
+    assert listed == Recomputation(directory, BASE_URL).leaders()
+    assert len(listed) > 2
+    assert {change["model"] for change in listed} == {None, "A"}
+    day, slug = listed[1]["toDate"], listed[-1]["slug"]
+    for query, expected in (
+        (f"since={day}", [c for c in listed if c["toDate"] >= day]),
+        (f"slug={slug}", [c for c in listed if c["slug"] == slug]),
+        ("confirmed=true&limit=1", listed),
+    ):
+        assert client.get(f"/api/v1/changes.json?{query}").get_json()["leaders"] == expected
+    for name, arguments, expected in (
+        ("search_best", {"q": "what changed?"}, listed),
+        ("get_best_in_category", {"slug": slug}, [c for c in listed if c["slug"] == slug]),
+    ):
+        params = {"name": name, "arguments": arguments}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        result = client.post("/mcp", json=call).get_json()["result"]
+        assert result["structuredContent"]["leaders"] == expected
+        assert result["content"][0]["text"].count(" in place of ") == len(expected)
+    page = client.get(f"/changes?since={day}").text
+    assert page.count(" leads in place of ") == sum(c["toDate"] >= day for c in listed)
+
+
 def test_every_mention_is_as_recomputed(world: World) -> None:
     """Counts, windows, denominators, differences and directions of the most mentioned."""
     recomputed, client = world.recomputed, world.client
@@ -354,6 +424,83 @@ def test_every_mention_is_as_recomputed(world: World) -> None:
         assert (product["delta"] is None) == (delta is None)
         assert delta is None or abs(product["delta"] - delta) <= 0.05 + 1e-9
         assert {key: product[key] for key in wanted} == wanted
+
+
+def test_the_experiments_are_as_recomputed(world: World) -> None:
+    """How noisy answers are, how long first places last, and what other rules say."""
+    shown = _experiments(world.client)
+    _hold_chart(shown, "would-another-rule-choose-another", by_rule(world.recomputed))
+    firsts, means = noise(world.recomputed)
+    _hold_chart(shown, "how-noisy-is-one-answer", firsts)
+    said = shown["how-noisy-is-one-answer"]["finding"]
+    assert f"#1 in {means[0]:.1%} and gives the same list in {means[1]:.1%}" in said
+    assert f"overlap by {means[2]:.0%} on average" in said
+    chart = shown["how-long-a-first-place-lasts"]["chart"]
+    steps = {
+        each["label"]: step
+        for each, step in zip(chart["figures"], standing(world.recomputed), strict=True)
+    }
+    assert len(steps) == len(chart["figures"])
+    _hold_chart(shown, "how-long-a-first-place-lasts", steps)
+    changes = world.recomputed.changes()
+    confirmed = sum(change["confirmed"] for change in changes.values()) / len(changes)
+    said = shown["how-often-a-change-is-confirmed"]["finding"]
+    assert said.startswith(f"Of changes of an assistant’s #1, {confirmed:.1%} have been")
+    assert said.endswith(f"(n = {len(changes):,} changes).")
+
+
+@pytest.mark.parametrize("world", ["repeats"], indirect=True)
+def test_a_round_is_what_the_ranking_was_as_of_its_day(world: World) -> None:
+    """Our record rests on what anybody sees of a closed day: its #1, its level, its question.
+
+    In a damaged history a line may have been closed under another day than it bears.
+    """
+    store = world.client.application.extensions["store"]
+    closed = store.snapshot.ledger.closed
+    compared = 0
+    for slug, board in store.snapshot.leaderboards.items():
+        for day in board.rounds:
+            if day.date <= closed:
+                past = as_of.leaderboard(store.snapshot, slug, day.date, store.lines)
+                assert past
+                shown = past.entries[0].product, past.certainty.level, past.question
+                assert shown == (day.first, day.level, day.question), (slug, day.date)
+                compared += 1
+    assert compared > 100
+
+
+@pytest.mark.parametrize("world", WORLDS[1:], indirect=True)
+def test_our_own_record_is_as_recomputed(world: World) -> None:
+    """By level, how often the next closed round of a category agreed."""
+    expected = record(world.recomputed, world.directory)
+    assert expected
+    _hold_chart(_experiments(world.client), "track-record", expected)
+
+
+@pytest.mark.slow
+def test_our_own_record_is_as_recomputed_in_the_shipped_data(
+    shipped: Path, client: FlaskClient
+) -> None:
+    """The same for every round of every category."""
+    expected = record(Recomputation(shipped, BASE_URL), shipped)
+    _hold_chart(_experiments(client), "track-record", expected)
+
+
+def _experiments(client: FlaskClient) -> dict[str, dict[str, Any]]:
+    found = client.get("/api/v1/labs.json").get_json()["experiments"]
+    return {each["slug"]: each for each in found}
+
+
+def _hold_chart(
+    shown: dict[str, dict[str, Any]], slug: str, expected: dict[str, tuple[float, list[float], int]]
+) -> None:
+    """Every figure of an experiment, to four decimals."""
+    figures = {each["label"]: each for each in shown[slug]["chart"]["figures"]}
+    assert figures.keys() == expected.keys()
+    for label, (value, interval, n) in expected.items():
+        assert figures[label]["value"] == pytest.approx(value, abs=6e-5), (slug, label)
+        assert figures[label]["interval"] == pytest.approx(interval, abs=6e-5), (slug, label)
+        assert figures[label]["n"] == n, (slug, label)
 
 
 def test_every_address_leads_to_the_product_that_owns_it(world: World) -> None:

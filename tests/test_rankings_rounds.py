@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
 
 import pytest
 from builders import answered, category
 
 from store.rankings import aggregates, leaderboards
 from store.rankings.names import Names
+from store.rankings.rounds import Round, TrackRecord, track_record
 from store.records import Poll, Site
-
-if TYPE_CHECKING:
-    from store.rankings.rounds import Round
 
 RULES = Site(version=1, name="Test")
 
@@ -74,3 +71,20 @@ def test_a_day_without_an_answer_that_counts_is_no_round() -> None:
     """Rounds are days with answers of configured assistants, failures and others left out."""
     found = rounds(*answers("XY . XY · . . XY"), *answers(". . . XY", 4), models="AB")
     assert [played.date for played in found] == ["2026-09-01", "2026-09-03", "2026-09-07"]
+
+
+def test_our_record_compares_closed_rounds_of_one_question() -> None:
+    """What is not closed, and what answers another question, is compared with nothing."""
+    category_rounds = [
+        Round("2026-09-01", "What?", "X", "open", None),
+        Round("2026-09-02", "What?", "X", "clear", None),
+        Round("2026-09-03", "What?", "Y", "clear", None),
+        Round("2026-09-05", "Which?", "Y", "open", None),
+        Round("2026-09-06", "Which?", "X", "clear", None),
+    ]
+    everything = track_record([category_rounds, category_rounds[:1]], "2026-09-30")
+    assert everything == TrackRecord({"open": [True, False], "clear": [False]}, "2026-09-06")
+    assert track_record([category_rounds], "2026-09-05") == TrackRecord(
+        {"open": [True], "clear": [False]}, "2026-09-03"
+    )
+    assert track_record([category_rounds], "") == TrackRecord({}, "")

@@ -44,12 +44,12 @@ def summarise(
     }
     ranked = {slug: board for slug, board in made.items() if board}
     curated = site_summary.Curated(known, ("A", "B"), {}, (), ())
-    return site_summary.summarise(curated, read, ranked, named, before)
+    return site_summary.summarise(curated, read, ranked, named, "", before)
 
 
 def test_nothing_at_all_is_an_overview_too() -> None:
     """An empty data directory has empty lists and no times."""
-    found = site_summary.summarise(NONE, {}, {}, {}, None)
+    found = site_summary.summarise(NONE, {}, {}, {}, "", None)
     assert (found.ranked, found.changes, found.mentioned, found.experiments) == ((), (), (), ())
     assert (found.successes, found.tracked, found.last_poll, found.retired) == (0, 0, None, ())
 

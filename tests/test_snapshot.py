@@ -15,6 +15,7 @@ from builders import (
     append,
     documents,
     failed,
+    hashed_slug,
     prepared,
     same_as_fresh,
     write_data,
@@ -24,7 +25,6 @@ from small_world import TOPICS, write_small_world
 
 from store.counting import history_files
 from store.history import History
-from store.rankings import names
 from store.records import FOLDERS, SINGLE
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class TestDeriving:
         spelling = next(
             name
             for name in ("Beta", "Gamma", "Delta", "Zeta", "Omega")
-            if names.hashed_slug(name) > f"{name.lower()}-1"
+            if hashed_slug(name) > f"{name.lower()}-1"
         )
         other = f"{spelling.lower()}-0"
         data = write_data(
@@ -292,8 +292,8 @@ EDITS: dict[str, dict[str, Any]] = {
 
 
 def test_there_is_an_edit_of_each_kind() -> None:
-    """So that the next test holds for a new kind, too."""
-    assert {name.partition("/")[0] for name in EDITS} == {*SINGLE, *FOLDERS}
+    """So that the next test holds for a new kind, too; nobody edits what was asked with."""
+    assert {name.partition("/")[0] for name in EDITS} == {*SINGLE, *FOLDERS} - {"instruments"}
 
 
 @pytest.mark.parametrize("name", EDITS)

@@ -25,6 +25,7 @@ ANSWERS = {
     "/api/v1/mentions.json": ("application/json", "/mentions"),
     "/api/v1/changes.json": ("application/json", "/changes"),
     "/api/v1/history?slug=crm-software": ("application/json", "/best/crm-software"),
+    "/api/v1/instruments.json": ("application/json", "/methodology"),
     "/api/v1/labs.json": ("application/json", "/labs"),
     "/api/v1/openapi.json": ("application/json", "/"),
     "/api/v1/README.md": ("text/markdown", "/"),

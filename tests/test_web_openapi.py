@@ -62,6 +62,7 @@ ADDRESSES: dict[str, dict[str, tuple[str, bool, str, int | str | None, int | Non
         "before": ("query", False, "string", None, None),
         "format": ("query", False, "string", "json", None),
     },
+    "/api/v1/instruments.json": {},
     "/api/v1/labs.json": {},
     "/api/v1/openapi.json": {},
     "/api/v1/README.md": {},

@@ -108,12 +108,50 @@ def test_the_page_shows_both_days_and_links_them(reader: FlaskClient) -> None:
         'min="2026-10-01" max="2026-10-15" value="2026-10-01"',
         "names another first</span>",
         "“Close is closer.”",
-        ">new</span>",
-        ">dropped out</span>",
     ):
         assert expected in text
     assert "/best/crm-software/changes" in reader.get("/best/crm-software").text
     assert reader.get(f"{PAGE}?from=2026-10-01").text == text
+
+
+def test_a_place_moves_only_between_rankings_of_the_same_assistants(reader: FlaskClient) -> None:
+    """Where another one counts, nothing has moved, come or gone, and the page says so."""
+    alike = reader.get(f"{PAGE}?from=2026-10-01&to=2026-10-08").text
+    assert '<th scope="col">Moved</th>' in alike
+    assert alike.count('<span class="move ') == 2
+    text = reader.get(f"{PAGE}?from=2026-10-08&to=2026-10-15").text
+    assert "same assistants count on both days: A, B, and then A, B, C." in text
+    assert "no place has moved" in text
+    assert "Moved" not in text
+    assert 'class="move ' not in text
+    assert "names another first</span>" in text
+
+
+def test_products_come_and_go_between_rankings_of_the_same_assistants(tmp_path: Path) -> None:
+    """What was not ranked before is new, and what is not any more dropped out."""
+    polls = [
+        answered("A", ["x", "z"], "2026-10-01T06:00:00Z"),
+        answered("A", ["y", "x"], "2026-10-08T06:00:00Z"),
+    ]
+    text = app_over(write_data(tmp_path, polls=polls)).test_client().get(PAGE).text
+    assert text.count(">new</span>") == text.count(">dropped out</span>") == 1
+    assert '<span class="move down"><span aria-hidden="true">▼</span> 1' in text
+
+
+def test_asked_in_another_way_nothing_has_moved(tmp_path: Path) -> None:
+    """Neither a place nor a mind, on this page and on the category's."""
+    polls = [
+        answered("A", ["x"], "2026-10-01T06:00:00Z", instrument="a" * 12),
+        answered("A", ["y"], "2026-10-08T06:00:00Z", instrument="b" * 12),
+    ]
+    client = app_over(write_data(tmp_path, polls=polls)).test_client()
+    text = client.get(PAGE).text
+    assert "Between the two days the way of asking changed, or came to be recorded." in text
+    assert "names another first</span>" not in text
+    assert 'class="move ' not in text
+    category = client.get("/best/crm-software").text
+    assert "The first ranking since the way of asking changed: y leads." in category
+    assert "now says" not in category
 
 
 def test_one_day_alone_is_said_to_be_one(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ ANSWERS = {
     "mentions.json": "/api/v1/mentions.json",
     "changes.json": "/api/v1/changes.json",
     "history.json": "/api/v1/history?slug=crm-software",
+    "instruments.json": "/api/v1/instruments.json",
     "labs.json": "/api/v1/labs.json",
     "error-parameters.json": "/api/v1/history?slug=Nope&limit=0&model=x",
     "error-topic.json": "/api/v1/categories.json?topic=drink",

@@ -48,7 +48,9 @@ CATEGORY_VERDICT = {
 CATEGORY_VERDICT_MORE = {"asOf": "date or null", "final": "boolean or null",
                          "nextQuestion": "string or null",
                          "missing": "array of string", "agreement": "object or null",
-                         "answers": "object", "certainty": "object", "quote": "string"}  # fmt: skip
+                         "answers": "object", "certainty": "object", "quote": "string",
+                         "rules": "object", "response": "object",
+                         "asked": "string"}  # fmt: skip
 # An entry of its merged ranking
 RANKED_ENTRY = {
     "rank": "integer",
@@ -226,11 +228,18 @@ POLL_PICK = {
 POLL_MISS = {"product": "string", "reason": "string or null"}
 USAGE = {"inputTokens": "integer", "outputTokens": "integer", "usd": "number or null"}
 LABS = {"count": "integer", "experiments": "array of object"}
+LABS_FIGURE = {
+    "label": "string",
+    "value": "number",
+    "interval": "array of number",
+    "n": "integer",
+}
 EXPERIMENT = {
     "slug": "slug",
     "title": "string",
     "method": "string",
     "finding": "string",
+    "chart": "object or null",
     "date": "date",
     "url": "string",
 }
@@ -298,6 +307,8 @@ def test_every_inner_part_of_a_verdict_is_what_was_promised(verdicts: dict[str, 
         for stamp in verdict["answers"].values():
             hold(stamp, STAMP)
         hold(verdict["certainty"], CERTAINTY)
+        hold(verdict["rules"], {"agree": "integer", "of": "integer"})
+        hold(verdict["response"], {"answered": "integer", "of": "integer"})
         for entry in verdict["combined"]:
             hold(entry["presence"], SHARE)
             if entry["firsts"]:
@@ -344,7 +355,7 @@ def test_a_product_record_agrees_with_the_verdicts_it_points_to(client: FlaskCli
 def test_changes_are_what_was_promised(client: FlaskClient) -> None:
     """Fields and types hold for every change, newest first."""
     changes = client.get("/api/v1/changes.json").get_json()
-    hold(changes, CHANGE_LIST, {"total": "integer"})
+    hold(changes, CHANGE_LIST, {"total": "integer", "leaders": "array of object"})
     assert changes["count"] == len(changes["changes"]) <= 1000
     assert changes["total"] >= changes["count"] > 0
     assert changes["tracked"] == len(ranked(client))
@@ -473,4 +484,8 @@ def test_labs_are_what_was_promised(client: FlaskClient) -> None:
     assert labs["count"] == len(labs["experiments"]) > 0
     for experiment in labs["experiments"]:
         hold(experiment, EXPERIMENT)
+        if chart := experiment["chart"]:
+            hold(chart, {"what": "string", "counted": "string", "figures": "array of object"})
+            for figure in chart["figures"]:
+                hold(figure, LABS_FIGURE)
         assert experiment["url"] == f"{BASE}/labs/{experiment['slug']}"

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from store.chains import LedgerError
 from store.cli import app_settings, checks, meaning, plural, with_data
-from store.disk import is_full
+from store.disk import DamagedFileError, is_full
 from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
-from store.ledger import Proof
+from store.ledger import LedgerError, Proof
 from store.polls.assistant_checks import mistakes
 from store.polls.locks import FOLDER
-from store.polls.spending import SUM, DamagedSumError, stored_sum
+from store.polls.spending import SUM, stored_sum
 from store.publishing import manifest
 from store.rankings.names import Names
 from store.records import Problem
@@ -62,10 +61,15 @@ def check(
     if (accept or reopen) and not reason.strip():
         raise click.UsageError('Say why, for everybody who verifies: --reason "…".')
     if accept or reopen:
-        if accept:
-            _accept(directory, slugs, reason)
-        if reopen:
-            _reopen(directory, f"{reopen:%Y-%m-%d}", reason)
+        try:
+            if accept:
+                _accept(directory, slugs, reason)
+            if reopen:
+                _reopen(directory, f"{reopen:%Y-%m-%d}", reason)
+        except LedgerError as error:
+            raise click.ClickException(f"{error}.") from None
+        except OSError as error:
+            raise click.ClickException(f"{error.filename}: {error.strerror}.") from None
         return
     problems = sorted(set(problems_in(directory)))
     counts = Counter(problem.severity for problem in problems)
@@ -89,8 +93,8 @@ def _accept(directory: Path, slugs: Sequence[str], reason: str) -> None:
     lost = [slug for slug in sorted(files) if history.fault or history.read(slug).unread]
     accepted = [slug for slug in dict.fromkeys(slugs or lost) if slug in lost]
     today = f"{datetime.now(UTC):%Y-%m-%d}"
-    entries = history.accept(accepted, reason, today) if accepted or history.fault else []
-    for entry in entries:
+    is_needed = accepted or history.fault
+    for entry in Proof(directory).accept(accepted, reason, today) if is_needed else ():
         click.echo(f"history/{entry.file}.jsonl counts as it is: {plural(entry.lines, 'line')}.")
     for slug in dict.fromkeys(slugs):
         if slug not in lost:
@@ -100,10 +104,7 @@ def _accept(directory: Path, slugs: Sequence[str], reason: str) -> None:
 
 
 def _reopen(directory: Path, day: str, reason: str) -> None:
-    try:
-        Proof(directory).reopen(day, reason)
-    except (LedgerError, OSError) as error:
-        raise click.ClickException(f"{error}.") from None
+    Proof(directory).reopen(day, reason)
     click.echo(f"{day} and later days are open again; they close when a clock is confirmed.")
 
 
@@ -142,7 +143,7 @@ def _unpolled(directory: Path) -> Iterator[Problem]:
         yield Problem("history", 1, 1, message)
     try:
         stored_sum(directory / FOLDER)
-    except DamagedSumError as error:
+    except DamagedFileError as error:
         yield Problem(f"{FOLDER}/{SUM}", 1, 1, f"{error}; under a cap nothing is polled")
     except OSError:  # who may not read it does not poll either
         return

@@ -11,7 +11,7 @@ from store.cli import plural
 from store.polls.asking import cost_at_most
 from store.rankings import curation, wordings
 from store.rankings import names as naming
-from store.rankings.sentences import listed
+from store.rankings.sentences import listed, some
 from store.records import Assistant, Poll, Problem, Severity
 from store.search.words import words_of
 from store.snapshot import TOPICS, Histories, derive
@@ -31,6 +31,7 @@ _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
 _LONGEST_ROUND = 7  # days: with more between polls, no pair is polled in both windows of a trend
 _NAMED = 5  # slugs that a message spells out
+_SHOWN = 3  # names, or places of one, that it does
 _BARE = 10  # categories without situations that are told: of fewer, a reader sees all at once
 _UNKNOWN = "unknown"  # the newest poll of a file that cannot be read, or that lost some
 
@@ -118,6 +119,7 @@ def in_history(
     of_samples = 0
     newest = dict.fromkeys({*history.signatures(), *history.remembered()}, "")
     ids: set[str] = set()
+    named: dict[str, Stored] = {}
     held = _files(catalogue, newest)
     ahead: dict[str, list[Stored]] = {}
     for slug, own in held.items():
@@ -128,6 +130,7 @@ def in_history(
             ahead[slug] = late
         polls = counting.as_known((each.poll for each in stored), catalogue.former_names)
         models.update(poll.model for poll in polls)
+        named = {str(x.poll.instrument): x for x in stored[::-1] if x.poll.instrument} | named
         of_samples += sum(poll.is_invented for poll in polls)
         ids.update(poll.id for poll in polls)
         newest |= {each.file: each.poll.polled_at for each in stored}
@@ -139,6 +142,7 @@ def in_history(
     for id_ in catalogue.withheld.keys() - ids:
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
+    yield from _without_text(named, catalogue)
     if contradiction := counting.invented(of_samples, catalogue.site):
         yield contradiction
     yield from _retired(models, catalogue)
@@ -150,6 +154,17 @@ def in_history(
     if left := [slug for slug in orphans if f"categories/{slug}.json" not in catalogue.files]:
         message = f"{_counted(left)} no category any more; if one was renamed, list its old slug"
         yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
+
+
+def _without_text(named: Mapping[str, Stored], catalogue: Catalogue) -> Iterator[Problem]:
+    """Yield which instruments a line names, and no file says what they are."""
+    for instrument in sorted(named.keys() - catalogue.instruments.keys()):
+        first = named[instrument]
+        message = (
+            f"it was asked with the instrument {instrument}, and instruments/{instrument}.json is "
+            "missing or damaged, so nobody can read how; put it back from a copy"
+        )
+        yield Problem(f"history/{first.file}.jsonl", first.line, 1, message)
 
 
 def _retired(models: Mapping[str, int], catalogue: Catalogue) -> Iterator[Problem]:
@@ -246,14 +261,14 @@ def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
         found[meaning.product, meaning.rule].append(meaning)
     for (slug, rule), meanings in found.items():
         taken = [
-            f'"{meaning.spelling}" ({curation.listed(meaning.places)})'
+            f'"{meaning.spelling}" ({some(meaning.places, _SHOWN)})'
             for meaning in sorted(meanings, key=lambda m: (-len(m.places), m.spelling))
         ]
         addresses = sorted({naming.slug(meaning.spelling) for meaning in meanings})
         message = (
-            f'takes in {curation.listed(taken)} by the rule "{rule}": what is the same product '
+            f'takes in {some(taken, _SHOWN)} by the rule "{rule}": what is the same product '
             "belongs in aliases; what is not, by its address, in not_same_as "
-            f"({curation.listed(addresses)})"
+            f"({some(addresses, _SHOWN)})"
         )
         yield files.problem_at(f"products/{slug}.json", ("name",), message, "notice")
 
@@ -270,4 +285,4 @@ def _detached(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
 
 def _uses(product: ProductProfile) -> str:
     """How often and where a product is named."""
-    return f"{plural(product.mentions, 'poll')} in {curation.listed(product.categories)}"
+    return f"{plural(product.mentions, 'poll')} in {some(product.categories, _SHOWN)}"

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 import click
 from flask import current_app
 
-from store.chains import FOLDER as PROOF
-from store.chains import LedgerError
 from store.cli import app_settings, local, plural, refuse, this_writer, with_data
-from store.ledger import Proof
+from store.ledger import FOLDER as PROOF
+from store.ledger import LedgerError, Proof
 from store.publishing import formats
 from store.publishing.dataset import DatasetError, Source, Written, write
 from store.publishing.digests import basis_of

@@ -6,10 +6,10 @@ import signal
 import sys
 import threading
 from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
@@ -18,21 +18,13 @@ from store.cli import plural
 from store.disk import check_room
 from store.history import HistoryError
 from store.polls.assistant_checks import Unready
-from store.polls.clocks import confirmed_time
-from store.polls.day_closing import DayClosing
-from store.polls.poller import ANSWERED, LEFT, NOT_ASKED, Summary
-from store.polls.report import lack
+from store.polls.clocks import DayClosing, confirmed_time
+from store.polls.desk import ANSWERED, LEFT, NOT_ASKED, Desk, Summary
+from store.polls.due import Pair, Rounds
+from store.polls.poller import Plan, take_turn
 from store.polls.schedule import other_owner
-from store.polls.turns import Plan, take_turn
+from store.records import Assistant
 from store.settings import NOT_THE_SAMPLE, SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from store.polls.due import Pair, Rounds
-    from store.polls.poller import Desk
-    from store.records import Assistant
-    from store.settings import Settings
 
 NO_USE = ("auth", "quota", LEFT)
 """Outcomes for which to wait is of no use: a key, the provider's account or a history is wrong."""
@@ -41,72 +33,68 @@ NO_USE = ("auth", "quota", LEFT)
 class Run(Struct, frozen=True, kw_only=True):
     """What a call of the command asks of whom.
 
-    ``passes`` are what to ask, one after the other; ``None`` is what is due by ``rounds``. With
-    ``through`` a paused assistant is asked one question, and more once it has answered.
-    ``pretends`` if the clock is one of --at.
+    With ``due`` it is only what is due by ``rounds``. With ``through`` a paused assistant is asked
+    one question, and more once it has answered. ``pretends`` if the clock is one of --at.
     """
 
     desk: Desk
     assistants: Sequence[Assistant]
-    length: int
-    rounds: Rounds | None = None
-    passes: Sequence[Sequence[Pair] | None] = (None,)
+    slugs: Sequence[str] = ()
+    samples: int | None = None
+    until_clear: int | None = None
+    due: bool = False
     through: bool = False
-    pretends: bool = False
     cancel: bool = False
+    pretends: bool = False
+
+    @property
+    def rounds(self) -> Rounds | None:
+        """How often each pair is asked, where only what is due is."""
+        return Rounds.of(self.desk.catalogue.site, self.samples) if self.due else None
 
 
-def carry_out(run: Run) -> Mapping[str, Summary]:
-    """Ask, each assistant on a thread of its own, and return what came of it by name."""
+def carry_out(
+    run: Run, passes: Sequence[Sequence[Pair] | None], length: int
+) -> Mapping[str, Summary]:
+    """Ask pass by pass, each assistant on a thread of its own; return what came of it by name.
+
+    A pass of ``None`` is all that is due, as long as something is.
+    """
     results = {assistant.name: Summary() for assistant in run.assistants}
+    # at a time of --at one after the other, so that a run can be repeated exactly
+    workers = 1 if run.pretends else len(results)
+    bar = click.progressbar(length=length, label="Polling")
     try:
-        with stopping(run.desk.stop), click.progressbar(length=run.length, label="Polling") as bar:
-            for pairs in run.passes:
-                if not run.desk.stop.is_set():
-                    _carry_out_pass(run, pairs, results, bar.update)
+        with stopping(run.desk.stop), bar, ThreadPoolExecutor(workers) as pool:
+            for pairs in passes:
+                jobs = [
+                    pool.submit(_ask_one, run, name, pairs, result, bar.update)
+                    for name, result in results.items()
+                    if not run.desk.stop.is_set()
+                ]
+                for job in jobs:
+                    job.result()
     finally:
         if not run.pretends:
-            close_days(run.desk)
+            closing = DayClosing(run.desk.settings.data_dir)
+            closing.look(confirmed_time(run.desk.clock, run.desk.catalogue))
+            if closing.reason:
+                click.echo(f"warning: {closing.reason}", err=True)
     return results
 
 
-def _carry_out_pass(
-    run: Run,
-    pairs: Sequence[Pair] | None,
-    results: Mapping[str, Summary],
-    advance: Callable[[int], None],
-) -> None:
-    plans = {
-        assistant.name: Plan(
-            waiting=None
-            if pairs is None
-            else deque(pair for pair in pairs if pair.assistant.name == assistant.name),
-            rounds=run.rounds,
-            through=run.through,
-            cancel=run.cancel,
-        )
-        for assistant in run.assistants
-    }
-    if run.pretends:  # one after the other, so that a run can be repeated exactly
-        for name, plan in plans.items():
-            _ask_one(run, name, plan, results[name], advance)
-        return
-    with ThreadPoolExecutor(max(len(plans), 1)) as pool:
-        futures = [
-            pool.submit(_ask_one, run, name, plan, results[name], advance)
-            for name, plan in plans.items()
-        ]
-        for future in futures:
-            future.result()
-
-
 def _ask_one(
-    run: Run, name: str, plan: Plan, result: Summary, advance: Callable[[int], None]
+    run: Run,
+    name: str,
+    pairs: Sequence[Pair] | None,
+    result: Summary,
+    advance: Callable[[int], None],
 ) -> None:
     """Take turn after turn with one assistant, until all is asked or something forbids it."""
     tell = partial(click.echo, f"{name}: another process asks it; waiting for its turn.", err=True)
     notify = cache(tell)  # once, however many turns it takes
-
+    waiting = None if pairs is None else deque(p for p in pairs if p.assistant.name == name)
+    plan = Plan(waiting=waiting, rounds=run.rounds, through=run.through, cancel=run.cancel)
     while not (run.desk.stop.is_set() or result.is_over):
         before = result.looked_at
         try:
@@ -116,16 +104,17 @@ def _ask_one(
             result.fault = f"{error}"
             return
         advance(result.looked_at - before)
-        plan.follow = False
+        plan.follow = plan.through = False  # one question through a pause, whatever came of it
         is_idle = result.looked_at == before
-        if run.cancel or is_idle or (plan.waiting is not None and not plan.waiting):
+        if run.cancel or is_idle or (waiting is not None and not waiting):
             return
-    for _ in plan.waiting or ():
+    for _ in waiting or ():
         result.count(LEFT)
 
 
-def check_ready(desk: Desk, settings: Settings, *, pretends: bool) -> None:
+def check_ready(desk: Desk, *, pretends: bool) -> None:
     """Refuse what could not be recorded, used or paid for, before anything is sent."""
+    settings = desk.settings
     if not (pretends or settings.has_own_data):
         raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
     if name := other_owner(settings):
@@ -144,28 +133,6 @@ def check_ready(desk: Desk, settings: Settings, *, pretends: bool) -> None:
         ) from None
     if fault := desk.budget.fault() or desk.clock.fault():
         raise click.ClickException(f"Nothing was asked: {fault}")
-
-
-def ready(desk: Desk, assistants: Sequence[Assistant]) -> list[Assistant]:
-    """Return the assistants that can be asked; say of the others what they lack."""
-    limit = desk.budget.run_usd if desk.budget.daily_usd is None else desk.budget.daily_usd
-    able: list[Assistant] = []
-    for assistant in assistants:
-        if reason := lack(assistant, desk.secret, limit):
-            click.echo(reason, err=True)
-        else:
-            able.append(assistant)
-    if not able:
-        raise click.ClickException("Nothing was asked.")
-    return able
-
-
-def close_days(desk: Desk) -> None:
-    """Close the days that ended before a provider's clock agreed with this machine's."""
-    closing = DayClosing(desk.log.history.path("").parent.parent)
-    closing.look(confirmed_time(desk.clock, desk.catalogue))
-    if closing.reason:
-        click.echo(f"warning: {closing.reason}", err=True)
 
 
 @contextmanager
@@ -193,15 +160,16 @@ def summarise(results: Mapping[str, Summary]) -> bool:
         click.echo(f"{name}: {', '.join(parts) or 'nothing was asked'}")
         for what, why in sorted(summary.reasons.items()):
             click.echo(f"  {what}: {why}")
-        if summary.paused:
-            click.echo(f"  paused: {summary.paused}")
+        if pause := summary.pause:
+            way = f'; `flask poll --due --model "{name}"` asks one question first'
+            click.echo(f"  paused: {pause}{'' if pause.stated else way}")
         if summary.fault:
             click.echo(f"  not asked on: {summary.fault}")
         for sentence in dict.fromkeys(summary.wrong):
             click.echo(f"  {sentence}")
         total += summary.outcomes
         is_of_no_use = not summary.reasons.keys().isdisjoint(NO_USE)
-        is_well &= not (is_of_no_use or summary.paused or summary.fault or summary.wrong)
+        is_well &= not (is_of_no_use or summary.pause or summary.fault or summary.wrong)
     failed = sum(n for name, n in total.items() if name not in (ANSWERED, *NOT_ASKED))
     sent = sum(summary.batched for summary in results.values())
     batched = f", {sent} more sent in batches" if sent else ""

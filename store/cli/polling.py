@@ -4,38 +4,33 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 from flask import current_app
-from msgspec import Struct
 
 from store.cli import app_settings, refuse, unknown_slug, with_data
-from store.cli.poll_runs import Run, carry_out, check_ready, ready, summarise
+from store.cli.poll_runs import Run, carry_out, check_ready, summarise
 from store.counting import AheadError, doubt_clock, invented
 from store.disk import is_full
 from store.files import Catalogue, Files
 from store.history import History
 from store.memory import append
-from store.polls import clarifying, trial
+from store.polls import clarifying
 from store.polls.assistant_checks import mistakes
-from store.polls.batch_files import BatchFiles
 from store.polls.clocks import EARLIEST, Clock, utc_now
-from store.polls.due import DuePolls, Pair, Rounds
+from store.polls.desk import Desk
+from store.polls.due import DuePolls, Pair, PollLog
 from store.polls.locks import is_held
-from store.polls.poller import Desk, PollLog
 from store.polls.quotes import quote
-from store.polls.report import status_of
+from store.polls.report import ask_whether_there, status_of
 from store.polls.schedule import LOCK
-from store.polls.turns import desk_of
+from store.rankings.certainty import Certainty
 from store.records import MAX_SAMPLES, Assistant, Category
 from store.times import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 
 def instant(value: str) -> datetime:
@@ -132,95 +127,72 @@ def poll(  # noqa: PLR0913 - a command's options
     if show:
         sys.exit(0 if _show(desk, chosen) else 1)
     if attempt:
-        sys.exit(0 if _try(desk, chosen) else 1)
-    wanted = Wanted(slugs, samples, until_clear, bool(slugs or models), due, cancel, at is not None)
-    sys.exit(0 if _carry_out(desk, chosen, wanted, dry_run=dry_run) else 1)
+        answers = [ask_whether_there(desk, assistant) for assistant in chosen]
+        click.echo("\n".join(sentence for sentence, _ in answers))
+        sys.exit(0 if all(is_well for _, is_well in answers) else 1)
+    run = Run(
+        desk=desk,
+        assistants=chosen,
+        slugs=slugs,
+        samples=samples,
+        until_clear=until_clear,
+        due=due,
+        through=bool(slugs or models),
+        cancel=cancel,
+        pretends=at is not None,
+    )
+    sys.exit(0 if _carry_out(run, dry_run=dry_run) else 1)
 
 
-class Wanted(Struct, frozen=True):
-    """What a call of the command names to be asked; ``pretends`` if at a time of --at."""
-
-    slugs: tuple[str, ...]
-    samples: int | None
-    until_clear: int | None
-    through: bool
-    due: bool
-    cancel: bool
-    pretends: bool
-
-
-def _carry_out(desk: Desk, chosen: Sequence[Assistant], wanted: Wanted, *, dry_run: bool) -> bool:
+def _carry_out(run: Run, *, dry_run: bool) -> bool:
     """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
-    categories = _categories(desk.catalogue, wanted.slugs)
-    stands, is_whole = _look(desk, pretends=wanted.pretends)
-    pairs = stands.known(Pair(slug, each, a) for slug, each in categories.items() for a in chosen)
-    rounds = Rounds.of(desk.catalogue.site, wanted.samples) if wanted.due else None
-    passes = [] if wanted.cancel else _passes(desk, pairs, stands, wanted, rounds)
+    desk, rounds = run.desk, run.rounds
+    categories = _categories(desk.catalogue, run.slugs)
+    stands = desk.log.look(desk.catalogue)
+    for sentence in _unread(desk, stands, pretends=run.pretends):
+        click.echo(sentence, err=True)
+    fault = invented(sum(s.invented for s in stands.states.values()), desk.catalogue.site)
+    refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
+    pairs = stands.known(
+        Pair(slug, each, a) for slug, each in categories.items() for a in run.assistants
+    )
+    passes = [] if run.cancel else _passes(run, pairs, stands)
     calls = [pair for asked in passes for pair in asked]
     if rounds and passes:
         calls = stands.rest_of_rounds(passes[0], rounds, desk.clock.now())
-    is_queue = wanted.due and not wanted.slugs
+    is_queue = run.due and not run.slugs
     if dry_run:
         click.echo("\n".join(quote(calls, desk, is_due=is_queue)))
-        return is_whole
-    is_open = any(desk.files.open_of(assistant.name, desk.catalogue) for assistant in chosen)
-    if not (calls or wanted.cancel or (is_open and wanted.due)):
-        click.echo("Nothing is due." if wanted.due else "Nothing is to be asked.")
-        return is_whole
-    check_ready(desk, app_settings(), pretends=wanted.pretends)
-    run = Run(
-        desk=desk,
-        assistants=ready(desk, chosen),
-        length=len(calls),
-        rounds=rounds,
-        passes=(None,) if wanted.cancel or is_queue else passes,
-        through=wanted.through,
-        pretends=wanted.pretends,
-        cancel=wanted.cancel,
-    )
-    is_well = summarise(carry_out(run))
-    if wanted.until_clear:
+        return not stands.unread
+    is_open = any(desk.files.open_of(each.name, desk.catalogue) for each in run.assistants)
+    if not (calls or run.cancel or (is_open and run.due)):
+        click.echo("Nothing is due." if run.due else "Nothing is to be asked.")
+        return not stands.unread
+    check_ready(desk, pretends=run.pretends)
+    is_well = summarise(carry_out(run, [None] if run.cancel or is_queue else passes, len(calls)))
+    if run.until_clear:
         current_app.extensions["store"].reload()
-        click.echo(clarifying.levels(pairs, _standings()))
-    return is_well and is_whole and len(run.assistants) == len(chosen)
+        click.echo(clarifying.levels(pairs, _certainties()))
+    return is_well and not stands.unread
 
 
-def _passes(
-    desk: Desk, pairs: Sequence[Pair], stands: DuePolls, wanted: Wanted, rounds: Rounds | None
-) -> list[list[Pair]]:
+def _passes(run: Run, pairs: Sequence[Pair], stands: DuePolls) -> list[list[Pair]]:
     """Return what to ask, pass by pass; of rounds, as often as they take answers."""
-    now = desk.clock.now()
-    if most := wanted.until_clear:
-        return [clarifying.to_ask(pairs, most, _standings(), stands, f"{now:%Y-%m-%d}")]
-    if rounds:
-        under_way = desk.files.under_way(desk.catalogue)
-        due = stands.due([pair for pair in pairs if pair.key not in under_way], rounds, now)
-        return [due] * rounds.most
-    waiting = list(pairs) if wanted.pretends else stands.longest_waiting_first(pairs)
-    return [waiting] * (wanted.samples or 1)
+    if most := run.until_clear:
+        today = rfc3339(run.desk.clock.now())[:10]
+        return [clarifying.to_ask(pairs, most, _certainties(), stands, today)]
+    if rounds := run.rounds:
+        return [run.desk.due(pairs, stands, rounds)] * rounds.most
+    return [stands.longest_waiting_first(pairs)] * (run.samples or 1)
 
 
-def _standings() -> Mapping[str, clarifying.Standing]:
-    boards = current_app.extensions["store"].snapshot.leaderboards
-    return {slug: clarifying.Standing.of(board) for slug, board in boards.items()}
+def _certainties() -> Mapping[str, Certainty]:
+    return clarifying.certainties(current_app.extensions["store"].snapshot.leaderboards)
 
 
-def _look(desk: Desk, *, pretends: bool) -> tuple[DuePolls, bool]:
-    """Return how polling stands, and whether it is known of all; say of which it is not."""
-    stands, unread = desk.log.look(desk.catalogue)
-    for sentence in _unread(desk, stands, unread, pretends=pretends):
-        click.echo(sentence, err=True)
-    count = sum(states.invented for states in stands.states.values())
-    fault = invented(count, desk.catalogue.site)
-    refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
-    return stands, not unread
-
-
-def _unread(
-    desk: Desk, stands: DuePolls, unread: Sequence[Exception], *, pretends: bool
-) -> list[str]:
+def _unread(desk: Desk, stands: DuePolls, *, pretends: bool) -> list[str]:
     """Return in sentences what of history cannot be read and so is not polled."""
-    ahead = {error.slug: error.time for error in unread if isinstance(error, AheadError)}
+    ahead = {error.slug: error.time for error in stands.unread if isinstance(error, AheadError)}
     polled = len(ahead) + sum(bool(states.latest_time) for states in stands.states.values())
     now = desk.clock.now()
     doubt = doubt_clock(ahead, polled, now)
@@ -228,8 +200,8 @@ def _unread(
         doubt = f"{len(ahead):,} categories have later answers than {rfc3339(now)}; they are left"
     sentences = [str(desk.log.history.fault)] if desk.log.history.fault else []
     sentences += [f"{doubt}."] if doubt else []
-    others = dict.fromkeys(str(e) for e in unread if not (doubt and isinstance(e, AheadError)))
-    return sentences + [f"{reason}; its category is left alone" for reason in others]
+    others = [e for e in stands.unread if not (doubt and isinstance(e, AheadError))]
+    return sentences + [f"{e}; its category is left alone" for e in dict.fromkeys(map(str, others))]
 
 
 def _desk(at: datetime | None, max_usd: float | None) -> Desk:
@@ -237,17 +209,9 @@ def _desk(at: datetime | None, max_usd: float | None) -> Desk:
     settings = app_settings()
     catalogue = _catalogue(settings.data_dir)
     history = History(settings.data_dir / "history")
-    clock = Clock((lambda: at) if at else utc_now)
-    return desk_of(
-        settings,
-        catalogue,
-        PollLog(history, clock),
-        BatchFiles(settings.data_dir),
-        record=partial(append, history, catalogue),
-        clock=clock,
-        stop=threading.Event(),
-        run_usd=max_usd,
-    )
+    log = PollLog(history, Clock((lambda: at) if at else utc_now))
+    record = partial(append, history, catalogue)
+    return Desk(settings, catalogue, log, record, threading.Event(), max_usd)
 
 
 def _catalogue(directory: Path) -> Catalogue:
@@ -291,10 +255,10 @@ def _categories(catalogue: Catalogue, slugs: Sequence[str]) -> Mapping[str, Cate
 
 def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     """Say how polling stands; return whether nothing needs a person."""
-    stands, unread = desk.log.look(desk.catalogue)
-    faults = [*_unread(desk, stands, unread, pretends=False)]
+    stands = desk.log.look(desk.catalogue)
+    faults = _unread(desk, stands, pretends=False)
     faults += [fault for fault in (desk.clock.fault(), desk.budget.fault()) if fault]
-    if is_full(app_settings().data_dir):
+    if is_full(desk.settings.data_dir):
         faults.append("The disk is full, so that nothing is polled: make room.")
     is_scheduled = False
     statuses = []
@@ -312,11 +276,3 @@ def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     server = "A server polls on schedule."
     click.echo(server if is_scheduled else f"No{server[1:-1]}; one with POLL_ENABLED=1 would.")
     return not faults and all(len(lines) == 1 for lines in statuses)
-
-
-def _try(desk: Desk, chosen: Sequence[Assistant]) -> bool:
-    """Ask each assistant one tiny question and say who answers; return whether all do."""
-    answers = [trial.attempt(desk, assistant) for assistant in chosen]
-    for sentence, _ in answers:
-        click.echo(sentence)
-    return all(is_well for _, is_well in answers)

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-SCHEMA_NAMES = {"categories": "category", "products": "product", "labs": "lab"}
+SCHEMA_NAMES = {
+    "categories": "category",
+    "products": "product",
+    "labs": "lab",
+    "instruments": "instrument",
+}
 """What one file of a folder is called."""
 
 

@@ -14,9 +14,9 @@ from flask import current_app
 from flask.cli import with_appcontext
 from msgspec.structs import replace
 
-from store.chains import FOLDER as PROOF
-from store.chains import LEDGER
 from store.cli import local, schemas, unknown_slug
+from store.ledger import FOLDER as PROOF
+from store.ledger import LEDGER
 from store.records import FOLDERS, SINGLE, Topics
 from store.settings import SHIPPED_DATA
 from store.snapshot import TOPICS

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import idna
 import msgspec
@@ -17,9 +18,6 @@ from msgspec import Struct
 from store.cleaning import clean
 from store.rankings.merging import PLACES
 from store.records import DOMAIN_PATTERN, MAX_NAME, Answer, Failure, NearMiss, Pick
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MAX_PROSE = 2000
 MAX_FIX = 500
@@ -68,14 +66,6 @@ def read(text: str) -> Answer | Failure:
     except _Unusable as error:
         quoted = None if error.failure.kind == "empty" else text
         return msgspec.structs.replace(error.failure, said=quoted)
-
-
-def read_object(text: str) -> Any | Failure:
-    """Read the one JSON value of a model's text, whatever its shape; raises nothing."""
-    try:
-        return _object(text)[0]
-    except _Unusable as error:
-        return error.failure
 
 
 def domain(text: str | None) -> str | None:

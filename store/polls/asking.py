@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import logging
-import math
 import traceback
-from typing import TYPE_CHECKING
+from datetime import datetime
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from store.cleaning import clean
 from store.line_codec import decode_line, encode_line
 from store.polls import answer_parsing, sample, secrets
+from store.polls.due import Pair
 from store.polls.prices import at_most, at_reduced_price, check_cost, micros, price_of, usd
 from store.polls.prompt import prompt
-from store.polls.providers import Reply
-from store.polls.providers.registry import PROVIDERS
-from store.polls.sending import Limits, Sent, Unsent
-from store.polls.spending import Charge
-from store.records import Answer, Failure, Poll, Usage
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from store.polls.due import Pair
-    from store.polls.providers import Request, Response
-    from store.polls.sending import Sender
-    from store.polls.spending import Budget
-    from store.records import Assistant
+from store.polls.providers import PROVIDERS
+from store.polls.providers.envelopes import Reply, Request, Response
+from store.polls.sending import Limits, Sender, Unsent
+from store.polls.spending import Budget, Charge
+from store.records import Answer, Assistant, Failure, Poll, Usage
 
 log = logging.getLogger(__name__)
 
@@ -69,34 +60,29 @@ def charge_for(assistant: Assistant, question: str, budget: Budget) -> Charge:
     return Charge(budget, micros(cost_at_most(assistant, question) or 0))
 
 
-def ask(pair: Pair, sender: Sender, budget: Budget, charge: Charge) -> Outcome | Unsent:
+def ask(pair: Pair, sender: Sender, charge: Charge) -> Outcome | Unsent:
     """Ask an assistant a category's question; every failure becomes a poll with its kind.
 
     So does an unexpected exception, whose traceback is logged. ``charge`` has its reserve.
     """
-    assistant, question = pair.assistant, pair.category.question
+    assistant, question, key = pair.assistant, pair.category.question, sender.secret
     try:
-        sent = _send(assistant, question, sender, charge)
-        notes: tuple[str, ...] = ()
-        if isinstance(sent, Sent) and sent.reply.failure == "truncated":
-            sent, notes = _ask_with_more_room(assistant, question, sender, budget, sent)
-        if isinstance(sent, Unsent):
-            return sent
-        if sent.attempts > 1:
-            notes = (*notes, f"sent {sent.attempts} times")
-        poll = poll_of(assistant, pair.slug, question, sent.reply, notes, sender.secret)
-        poll = _check_recordable(sender.secret, replace(poll, latency_ms=sent.latency_ms))
-        return Outcome(poll, sent.pause, sent.at)
+        reply = _send(assistant, question, sender, charge)
+        if isinstance(reply, Reply) and reply.failure == "truncated":
+            reply = _ask_with_more_room(assistant, question, sender, charge, reply)
+        if isinstance(reply, Unsent):
+            return reply
+        poll = _check_recordable(key, poll_of(assistant, pair.slug, question, reply, key))
+        return Outcome(poll, reply.pause, reply.at)
     except Exception:  # noqa: BLE001 - else one odd reply would end the polls of all others
-        reply = _unexpected(f"asking {assistant.name} about {pair.slug}", sender.secret)
+        reply = _unexpected(f"asking {assistant.name} about {pair.slug}", key)
         return Outcome(poll_of(assistant, pair.slug, question, reply))
 
 
 def ask_sample(pair: Pair, at: datetime, repeat: int) -> Outcome:
     """Ask a sample assistant; ``repeat``, its earlier polls of that day, varies the answer."""
-    reply, latency = sample.reply(pair.slug, pair.category, pair.assistant.name, at, repeat)
-    poll = poll_of(pair.assistant, pair.slug, pair.category.question, reply)
-    return Outcome(replace(poll, latency_ms=latency))
+    reply = sample.reply(pair.slug, pair.category, pair.assistant.name, at, repeat)
+    return Outcome(poll_of(pair.assistant, pair.slug, pair.category.question, reply))
 
 
 def outcome_of_result(
@@ -113,11 +99,12 @@ def outcome_of_result(
         else:
             reply = PROVIDERS[assistant.api].read_reply(result)
         reply = check_cost(priced, micros(cost_at_most(priced, question) or 0), reply)
-        poll = _check_recordable(None, poll_of(priced, slug, question, reply, (note,)))
+        reply = replace(reply, notes=(note, *reply.notes))
+        poll = _check_recordable(None, poll_of(priced, slug, question, reply))
         return Outcome(poll, Limits().pause if reply.lasting else None)
     except Exception:  # noqa: BLE001 - else one odd result would keep all others from history
         reply = _unexpected(f"{assistant.name} about {slug} in a batch", None)
-        return Outcome(poll_of(priced, slug, question, reply, (note,)))
+        return Outcome(poll_of(priced, slug, question, replace(reply, notes=(note,))))
 
 
 def given_up(pair: Pair, failure: Failure) -> Outcome:
@@ -133,37 +120,31 @@ def _unexpected(what: str, key: str | None) -> Reply:
     return Reply(outcome=UNEXPECTED)
 
 
-def _send(
-    assistant: Assistant,
-    question: str,
-    sender: Sender,
-    charge: Charge,
-    deadline: float = math.inf,
-) -> Sent | Unsent:
+def _send(assistant: Assistant, question: str, sender: Sender, charge: Charge) -> Reply | Unsent:
     request = request_for(assistant, question, sender.secret)
-    return sender.send(request, PROVIDERS[assistant.api].read_reply, charge, deadline)
+    return sender.send(request, PROVIDERS[assistant.api].read_reply, charge)
 
 
 def _ask_with_more_room(
-    assistant: Assistant, question: str, sender: Sender, budget: Budget, first: Sent
-) -> tuple[Sent, tuple[str, ...]]:
+    assistant: Assistant, question: str, sender: Sender, charge: Charge, first: Reply
+) -> Reply:
     """Ask again with twice the room after a cut-off answer, unless ``extra`` sets the room."""
     wider = replace(assistant, max_output_tokens=2 * assistant.max_output_tokens)
     if request_for(assistant, question).body == request_for(wider, question).body:
-        return first, ()
-    charge = charge_for(wider, question, budget)
-    if not charge.reserve():
-        return first, ()
-    second = _send(wider, question, sender, charge, first.deadline)
-    if isinstance(second, Unsent):
-        return first, ()
-    counts = [reply.tokens for reply in (first.reply, second.reply) if reply.tokens]
-    tokens = sum(counts[1:], counts[0]) if counts else None
-    notes = tuple(dict.fromkeys((*first.reply.notes, *second.reply.notes)))
-    reply = replace(second.reply, tokens=tokens, notes=notes)
-    attempts = first.attempts + second.attempts
+        return first
+    more = charge_for(wider, question, charge.budget)
+    more.sent_at = charge.sent_at
+    second = _send(wider, question, sender, more) if more.reserve() else None
+    if not isinstance(second, Reply):
+        return first
+    counts = [reply.tokens for reply in (first, second) if reply.tokens]
     note = "the first answer was cut off; asked again with twice the output limit"
-    return replace(second, reply=reply, attempts=attempts), (note,)
+    return replace(
+        second,
+        tokens=sum(counts[1:], counts[0]) if counts else None,
+        notes=tuple(dict.fromkeys((note, *first.notes, *second.notes))),
+        attempts=first.attempts + second.attempts,
+    )
 
 
 def _check_recordable(key: str | None, poll: Poll) -> Poll:
@@ -178,7 +159,6 @@ def poll_of(
     slug: str,
     question: str,
     reply: Reply,
-    notes: tuple[str, ...] = (),
     key: str | None = None,
 ) -> Poll:
     """Return the poll that a reply to a question comes to."""
@@ -189,7 +169,7 @@ def poll_of(
     error = _shown(failure.error, key) if failure else None
     if failure and failure.said:
         error = f'{error} It begins: "{_shown(failure.said, key)}"'
-    tokens = reply.tokens
+    notes = (f"sent {reply.attempts} times",) if reply.attempts > 1 else ()
     return Poll(
         slug=slug,
         model=assistant.name,
@@ -201,12 +181,20 @@ def poll_of(
         caveat=answer.caveat if answer else None,
         error=error,
         failure=failure.kind if failure else None,
-        notes=tuple(map(clean, (*notes, *reply.notes, *parsed.notes))),
+        notes=tuple(map(clean, (*reply.notes, *notes, *parsed.notes))),
         served_model=reply.served_model,
         request_id=reply.request_id,
         web_search=assistant.web_search,
-        usage=Usage(tokens.input, tokens.output, price_of(assistant, reply)) if tokens else None,
+        latency_ms=reply.latency_ms,
+        usage=_usage(assistant, reply),
     )
+
+
+def _usage(assistant: Assistant, reply: Reply) -> Usage | None:
+    if (tokens := reply.tokens) is None:
+        return None
+    searches = UNSET if tokens.searches is None else tokens.searches
+    return Usage(tokens.input, tokens.output, price_of(assistant, reply), searches)
 
 
 def _shown(text: str, key: str | None) -> str:

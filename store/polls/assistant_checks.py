@@ -6,24 +6,20 @@ Messages name members of the file and quote none of its values: they are public.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import Literal
 from urllib.parse import urlsplit
 
+from store.files import Catalogue, Files
+from store.json_positions import JsonPath
 from store.polls.prices import missing_prices
+from store.polls.providers import PROVIDERS, why_no_batches, why_no_flex
 from store.polls.providers.envelopes import LOOPBACK
-from store.polls.providers.registry import PROVIDERS, why_no_batches, why_no_flex
 from store.rankings.sentences import listed
+from store.records import Assistant, Problem, Site
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Literal
-
-    from store.files import Catalogue, Files
-    from store.json_positions import JsonPath
-    from store.records import Assistant, Problem, Site
-
-    Mistake = tuple[str | None, str, Literal["error", "warning"]]
-    """A member of an assistant, or ``None`` for the whole; a sentence; how grave it is."""
+Mistake = tuple[str | None, str, Literal["error", "warning"]]
+"""A member of an assistant, or ``None`` for the whole; a sentence; how grave it is."""
 
 KEY_OWNERS = {name: host for each in PROVIDERS.values() for name, host in each.KEYS.items()}
 """The domain that a well-known variable's key belongs to, by the vendors' own documentation."""

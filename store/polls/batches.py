@@ -7,39 +7,30 @@ and its pairs are asked directly.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
 from secrets import token_hex
-from typing import TYPE_CHECKING, TypeGuard
 
 from msgspec.structs import replace
 
 from store.cleaning import clean
-from store.history import HistoryError
-from store.polls.asking import SHOWN, Outcome, cost_at_most, outcome_of_result, request_for
+from store.history import History, HistoryError
+from store.polls.asking import SHOWN, cost_at_most, outcome_of_result, request_for
 from store.polls.assistant_checks import Unready
-from store.polls.batch_files import FORGET_AFTER, Asking, Batch
-from store.polls.poller import record
-from store.polls.prices import at_reduced_price, micros
-from store.polls.providers import Reply, Response
+from store.polls.batch_files import Asking, Batch
+from store.polls.desk import Desk, Summary
+from store.polls.due import DuePolls, Pair
+from store.polls.prices import at_reduced_price, micros, missing_prices
 from store.polls.providers import envelopes as wire
-from store.polls.providers.batches import UNASKED, Item, match, read_object
-from store.polls.providers.registry import queue_of
-from store.polls.sending import Lost
+from store.polls.providers import queue_of
+from store.polls.providers.envelopes import Reply, Response, read_object
+from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.spending import Reserve
-from store.records import Failure
+from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
 from store.times import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from store.history import History
-    from store.polls.due import Pair
-    from store.polls.poller import Desk, Summary
-    from store.polls.providers.batches import Remote, Result
-    from store.records import Assistant
 
 MOST_ITEMS = 200
 """Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck holds
@@ -80,7 +71,8 @@ class Batching:
         """Send the first of these pairs as one batch that may cost so many US dollars.
 
         Raises:
-            OSError: the batch cannot be written down, or the day's sum; nothing was sent.
+            OSError: the batch cannot be written down, what it asks with, or the day's sum; nothing
+                was sent.
             Unready: the assistant's key is missing.
         """
         desk, assistant = self._desk, pairs[0].assistant
@@ -88,6 +80,7 @@ class Batching:
         if fault := desk.clock.fault():
             self.summary.fault = fault
             return
+        instrument = desk.keep_instrument(assistant)
         most = min(MOST_ITEMS, queue_of(assistant).MAX_REQUESTS)
         items, reserved = self._affordable(pairs[:most], usd)
         reserve = desk.budget.reserve(reserved) if items else None
@@ -103,6 +96,7 @@ class Batching:
             intended_at=rfc3339(now),
             reserved=reserved,
             items=tuple(items),
+            instrument=instrument,
         )
         try:
             self._files.write(batch)
@@ -121,23 +115,19 @@ class Batching:
         Raises:
             OSError: a batch cannot be read or written.
         """
-        now = self._desk.clock.now()
-        for batch in self._files.all():
-            if batch.failed_at and datetime.fromisoformat(batch.failed_at) < now - FORGET_AFTER:
-                self._files.forget(batch)
         for batch in self._files.open_of(self._name, self._desk.catalogue):
             if fault := self._desk.clock.fault():
                 self.summary.wrong.append(fault)
             elif batch.state == "intended":  # who sent it was killed: nobody else has the lock
                 self._fail(batch, f"{NOT_TOLD}, and what sent it was ended", batch.reserved)
-            else:
-                self._follow_one(batch)
+            elif line := self._line(batch):
+                self._follow_one(batch, line)
 
     def cancel(self) -> None:
         """Ask the provider to end every batch of the assistant; what is answered is collected."""
         for batch in self._files.open_of(self._name, self._desk.catalogue):
-            if batch.remote and (reason := self._cancel(batch)):
-                self.summary.wrong.append(f"A batch of {self._name} was not cancelled: {reason}")
+            if batch.remote and (line := self._line(batch)):
+                self._cancel(batch, line)
 
     def _affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
         """Return what of these pairs can be paid and recorded, and what it may cost."""
@@ -159,10 +149,10 @@ class Batching:
     def _create(self, batch: Batch) -> str | None:
         """Upload and create it; return why it was not made, or nobody knows."""
         line = _Line(self._desk, batch.assistant)
-        items = [
-            Item(batch.identity(n), request_for(batch.assistant, item.question).body)
+        items = {
+            batch.identity(n): request_for(batch.assistant, item.question).body
             for n, item in enumerate(batch.items)
-        ]
+        }
         file = None
         if upload := line.queue.build_upload(items):
             response = line.call(upload)
@@ -191,27 +181,29 @@ class Batching:
         today = rfc3339(self._desk.clock.now())[:10]
         self._desk.budget.settle(Reserve(today, batch.reserved), spent)
 
-    def _follow_one(self, batch: Batch) -> None:
-        """Ask how a batch stands, and do what follows from that."""
+    def _line(self, batch: Batch) -> _Line | None:
+        """Return the line to a batch's provider; say why there is none."""
         try:
-            line = _Line(self._desk, batch.assistant)
+            return _Line(self._desk, batch.assistant)
         except (Unready, SettingsError) as error:
             self.summary.wrong.append(f"A batch of {self._name} cannot be looked after: {error}.")
-            return
+            return None
+
+    def _follow_one(self, batch: Batch, line: _Line) -> None:
+        """Ask how a batch stands, and do what follows from that."""
         response = line.call(line.queue.build_look(str(batch.remote)))
         remote = line.queue.read_batch(read_object(response.body)) if is_well(response) else None
-        age = batch.age(self._desk.clock.now())
         if remote is None or remote.id != batch.remote:
             self.summary.wrong.append(
                 f"A batch of {self._name} cannot be followed: {describe(response)}"
             )
-            if age > GIVE_UP_AFTER:
+            if batch.age(self._desk.clock.now()) > GIVE_UP_AFTER:
                 self._fail(batch, describe(response), batch.reserved)
         elif remote.state == "failed":
             why = f"The provider's batch failed before it ran ({remote.why or 'no reason given'})."
             self.summary.wrong.append(f"{self._name}: {self._fail(batch, why, 0)}")
         elif remote.state == "open" or not self._is_final(batch, remote):
-            self._wait(batch, remote)
+            self._wait(batch, remote, line)
         else:
             self._collect(batch, remote, line)
 
@@ -226,32 +218,26 @@ class Batching:
         lists_none = not remote.files and remote.unasked == UNASKED["missing"]
         return not lists_none or batch.age(now) > CANCEL_AFTER
 
-    def _wait(self, batch: Batch, remote: Remote) -> None:
-        """Note how far it is; cancel it when it is late, and give it up when that is of no use."""
+    def _wait(self, batch: Batch, remote: Remote, line: _Line) -> None:
+        """Cancel it when it is late, and give it up when that is of no use."""
         now = self._desk.clock.now()
-        cancelled_at = batch.cancelled_at or (rfc3339(now) if remote.is_settling else None)
-        noted = replace(batch, done=remote.done, cancelled_at=cancelled_at)
-        if noted != batch:
-            self._files.write(noted)
+        if remote.is_settling and not batch.cancelled_at:
+            batch = replace(batch, cancelled_at=rfc3339(now))
+            self._files.write(batch)
         if batch.age(now) > GIVE_UP_AFTER:
-            self._fail(noted, "It neither ended nor could be cancelled.", batch.reserved)
+            self._fail(batch, "It neither ended nor could be cancelled.", batch.reserved)
         elif batch.age(now) > CANCEL_AFTER:
             self.summary.wrong.append(late(batch))
-            self._cancel(noted)
+            self._cancel(batch, line)
 
-    def _cancel(self, batch: Batch) -> str | None:
-        """Ask the provider to end a batch; return why it would not."""
-        try:
-            line = _Line(self._desk, batch.assistant)
-        except (Unready, SettingsError) as error:
-            return str(error)
+    def _cancel(self, batch: Batch, line: _Line) -> None:
+        """Ask the provider to end a batch; say why it would not."""
         response = line.call(line.queue.build_cancel(str(batch.remote)))
         if not is_well(response):
-            return describe(response)
-        if batch.cancelled_at is None:
-            now = rfc3339(self._desk.clock.now())
-            self._files.write(replace(batch, cancelled_at=now))
-        return None
+            why = describe(response)
+            self.summary.wrong.append(f"A batch of {self._name} was not cancelled: {why}")
+        elif batch.cancelled_at is None:
+            self._files.write(replace(batch, cancelled_at=rfc3339(self._desk.clock.now())))
 
     def _collect(self, batch: Batch, remote: Remote, line: _Line) -> None:
         """Record what is not recorded yet, forget the batch, then settle the cost.
@@ -261,47 +247,49 @@ class Batching:
         """
         results = line.results(remote)
         if isinstance(results, str):
-            reasons = [results]
+            refusals, cost = [results], 0
         else:
             outcomes = match(map(batch.identity, range(len(batch.items))), results, remote.unasked)
-            reasons = self._record(batch, outcomes)
-        for reason in dict.fromkeys(reasons):
+            refusals, cost = self._record(batch, outcomes)
+        for reason in dict.fromkeys(refusals):
             self.summary.wrong.append(
                 f"Answers in a batch of {self._name} are not recorded: {reason}"
             )
-        if reasons and batch.age(self._desk.clock.now()) > GIVE_UP_AFTER:
-            self._fail(batch, "Not all of its answers were recorded.", batch.reserved)
-        if reasons or isinstance(results, str):
+        if refusals:
+            if batch.age(self._desk.clock.now()) > GIVE_UP_AFTER:
+                self._fail(batch, "Not all of its answers were recorded.", batch.reserved)
             return
         if batch.cancelled_at:
             self._fail(replace(batch, reserved=0), "One was cancelled, or came late.", 0)
         else:
             self._files.forget(batch)
             self._files.forget_failures(batch.assistant)
-        self._settle(batch, sum(_cost(batch, n, outcomes) for n in range(len(batch.items))))
+        self._settle(batch, cost)
 
-    def _record(self, batch: Batch, outcomes: Mapping[str, Response | Failure]) -> list[str]:
+    def _record(
+        self, batch: Batch, results: Mapping[str, Response | Failure]
+    ) -> tuple[list[str], int]:
         """Record what is not in history, the first that asks for a pause with it.
 
-        Returns why history did not take the rest.
+        Returns why history did not take the rest, and what all cost in micro-dollars.
         """
-        history, refusals = self._desk.log.history, []
+        history, refusals, cost = self._desk.log.history, [], 0
         notes = cache(lambda slug: _notes(history, slug))
         for number, item in enumerate(batch.items):
-            result = outcomes[batch.identity(number)]
+            note = f"batch {batch.identity(number)}"
+            result = results[batch.identity(number)]
             if result == UNASKED["cancelled"]:
                 continue
+            outcome = outcome_of_result(batch.assistant, item.slug, item.question, result, note)
+            cost += _cost(batch.assistant, outcome.poll, result)
             try:
-                if f"batch {batch.identity(number)}" in notes(item.slug):
-                    continue
-                outcome = _outcome(batch, number, result)
-                if self.summary.paused is not None:
-                    outcome = Outcome(outcome.poll)
-                record(outcome, self._desk)
-                self.summary.take_in(outcome)
+                if note not in notes(item.slug):
+                    pause = None if self.summary.pause else outcome.pause
+                    outcome = replace(outcome, pause=pause)
+                    self._desk.append(outcome, self.summary, batch.instrument)
             except (HistoryError, OSError) as error:
                 refusals.append(f"{error}.")
-        return refusals
+        return refusals, cost
 
 
 def _notes(history: History, slug: str) -> set[str]:
@@ -341,21 +329,34 @@ class _Line:
         return results
 
 
-def _outcome(batch: Batch, number: int, result: Response | Failure) -> Outcome:
-    item, note = batch.items[number], f"batch {batch.identity(number)}"
-    return outcome_of_result(batch.assistant, item.slug, item.question, result, note)
-
-
-def _cost(batch: Batch, number: int, outcomes: Mapping[str, Response | Failure]) -> int:
+def _cost(assistant: Assistant, poll: Poll, result: Response | Failure) -> int:
     """Return what an item cost in micro-dollars: the most it may, where nobody counted."""
-    result = outcomes[batch.identity(number)]
-    usage = _outcome(batch, number, result).poll.usage
-    if usage and usage.usd is not None:
-        return micros(usage.usd)
-    if isinstance(result, Response) and result.status >= 400:  # noqa: PLR2004 - HTTP's own boundary
-        return 0
-    is_unasked = result in (UNASKED["cancelled"], UNASKED["expired"])
-    return 0 if is_unasked else cost_of(batch.assistant, batch.items[number].question)
+    if poll.usage and poll.usage.usd is not None:
+        return micros(poll.usage.usd)
+    is_refused = isinstance(result, Response) and result.status >= 400  # noqa: PLR2004 - HTTP's own
+    is_free = is_refused or result == UNASKED["expired"]
+    return 0 if is_free else cost_of(assistant, poll.question)
+
+
+def share(desk: Desk, assistant: Assistant, stands: DuePolls, summary: Summary) -> float | None:
+    """Return the US dollars that an assistant's batches may take now; ``None`` without a limit.
+
+    Each assistant has the part of a limit that asks all of them equally many questions, and takes
+    categories in the same order: else one-sided rankings would follow.
+    """
+    budget, name = desk.budget, assistant.name
+    question = next((category.question for category in desk.catalogue.categories.values()), "")
+    priced = [each for each in desk.catalogue.assistants if not missing_prices(each)]
+    total = sum(cost_of(each, question) for each in priced)
+    part = cost_of(assistant, question) / total if total else 1
+    shares = []
+    if budget.daily_usd is not None:
+        spent = stands.usd_on(name, rfc3339(desk.clock.now())[:10])
+        reserved = sum(batch.reserved for batch in desk.files.open_of(name, desk.catalogue)) / 1e6
+        shares.append(budget.daily_usd * part - spent - reserved)
+    if budget.run_usd is not None:
+        shares.append(budget.run_usd * part - summary.usd - summary.batched_usd)
+    return min(shares, default=None)
 
 
 def late(batch: Batch) -> str:
@@ -364,22 +365,21 @@ def late(batch: Batch) -> str:
     return f"A batch of {name} is with its provider since {batch.intended_at} ({batch.key})."
 
 
-def is_well(response: Response | Lost) -> TypeGuard[Response]:
+def is_well(response: Response) -> bool:
     """Return whether a provider answered with a success."""
-    return isinstance(response, Response) and 200 <= response.status < 300  # noqa: PLR2004
+    return 200 <= response.status < 300  # noqa: PLR2004 - HTTP's own boundary
 
 
-def is_certain(response: Response | Lost) -> bool:
+def is_certain(response: Response) -> bool:
     """Return whether what was sent surely made no batch."""
-    if isinstance(response, Lost):
-        return response.is_free
-    return 300 <= response.status < 500 and response.status not in AMBIGUOUS  # noqa: PLR2004
+    is_refused = 300 <= response.status < 500  # noqa: PLR2004 - HTTP's own boundaries
+    return response.is_free or (is_refused and response.status not in AMBIGUOUS)
 
 
-def describe(response: Response | Lost) -> str:
+def describe(response: Response) -> str:
     """Return what a request came to that was of no use, in a sentence."""
-    if isinstance(response, Lost):
-        return response.sentence
+    if response.loss:
+        return response.loss.error
     reply = wire.opened(response)
     if isinstance(reply, Reply) and isinstance(reply.outcome, Failure):
         return clean(reply.outcome.error)[:SHOWN]

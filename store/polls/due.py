@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.counting import CLOCK_TOLERANCE
-from store.rankings.poll_states import recorded_pause
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from store.rankings.poll_states import Pause, PollState, PollStates
-    from store.records import Assistant, Category, Site
+from store.counting import CLOCK_TOLERANCE, history_files, latest_time, states_of
+from store.disk import signature_at
+from store.files import Catalogue
+from store.history import History, HistoryError
+from store.polls.clocks import Clock
+from store.rankings.poll_states import Pause, PollState, PollStates, recorded_pause, usd_on
+from store.records import Assistant, Category, Site
 
 RETRIED_SOONER = frozenset({"network", "timeout", "http", "rate_limited", "quota", "auth"})
 FIRST_RETRY = timedelta(hours=6)
@@ -99,9 +98,13 @@ class Rounds(Struct, frozen=True):
 
 
 class DuePolls(Struct, frozen=True):
-    """What is to be asked, from how polling stands in each category that is known."""
+    """What is to be asked, from how polling stands in each category that is known.
+
+    ``unread`` says why it is not known of others.
+    """
 
     states: Mapping[str, PollStates]
+    unread: Sequence[HistoryError] = ()
 
     def of(self, pair: Pair) -> PollState | None:
         """How a pair stands with the present question: another wording is due at once."""
@@ -111,6 +114,10 @@ class DuePolls(Struct, frozen=True):
     def of_model(self, model: str) -> list[PollState]:
         """How an assistant's pairs stand with whatever question, those that were ever polled."""
         return [held.ever[model] for held in self.states.values() if model in held.ever]
+
+    def usd_on(self, model: str, day: str) -> float:
+        """Return what an assistant's polls of a UTC day cost, if no later day has polls."""
+        return sum(state.usd for state in self.of_model(model) if state.polled_at[:10] == day)
 
     def pause_of(self, model: str, now: datetime) -> Pause | None:
         """Return the pause that an assistant's polls call for, if one lasts."""
@@ -138,3 +145,47 @@ class DuePolls(Struct, frozen=True):
             return state.polled_at if state else ""
 
         return sorted(pairs, key=last)
+
+
+class PollLog:
+    """How polling of each category stands, by its history as appended; read again if it changed."""
+
+    def __init__(self, history: History, clock: Clock) -> None:
+        self.history = history
+        self.clock = clock
+        self._states: dict[str, tuple[object, PollStates]] = {}
+
+    def states_of(self, slug: str, catalogue: Catalogue) -> PollStates:
+        """Return how polling of a category stands.
+
+        Raises:
+            HistoryError: nobody knows; see :func:`store.counting.states_of`.
+        """
+        now = self.clock.now()
+        files = history_files(slug, catalogue.categories)
+        signatures = tuple(signature_at(self.history.path(file)) for file in files)
+        category = catalogue.categories[slug]
+        basis = (signatures, category, catalogue.withheld, catalogue.former_names)
+        known = self._states.get(slug)
+        is_same = None not in signatures and known and known[0] == basis
+        if known and is_same and known[1].latest_time <= latest_time(now):
+            return known[1]
+        states = states_of(self.history, slug, catalogue, now)
+        self._states[slug] = basis, states
+        return states
+
+    def usd_on(self, day: str) -> float:
+        """Return what the polls of a UTC day cost, as of the last look at each category."""
+        return usd_on(day, (states for _, states in self._states.values()))
+
+    def look(self, catalogue: Catalogue) -> DuePolls:
+        """Return how polling of all categories stands."""
+        self.history.signatures()  # it looks at the ledger
+        states: dict[str, PollStates] = {}
+        unread: list[HistoryError] = []
+        for slug in catalogue.categories:
+            try:
+                states[slug] = self.states_of(slug, catalogue)
+            except HistoryError as error:
+                unread.append(error)
+        return DuePolls(states, unread)

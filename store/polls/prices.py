@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from store.polls.providers import MAX_SEARCHES, Tokens
-from store.polls.providers.registry import PROVIDERS
-from store.records import MOST_USD
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from store.polls.providers import Reply
-    from store.records import Assistant
+from store.polls.providers import PROVIDERS
+from store.polls.providers.envelopes import MAX_SEARCHES, Reply, Tokens
+from store.records import MOST_USD, Assistant
 
 TOLERATED = 2
 """Times what was reserved that an answer may cost before its assistant is paused."""
@@ -65,7 +59,7 @@ def usd(assistant: Assistant, tokens: Tokens) -> float | None:
     amount = (
         tokens.input * assistant.usd_per_million_input / 1e6
         + tokens.output * assistant.usd_per_million_output / 1e6
-        + tokens.searches * (assistant.usd_per_thousand_searches or 0) / 1e3
+        + (tokens.searches or 0) * (assistant.usd_per_thousand_searches or 0) / 1e3
     )
     return round(min(amount, MOST_USD), 6)
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from store.polls.asking import request_for
 from store.polls.batches import WORTH_IT
+from store.polls.desk import Desk
+from store.polls.due import Pair
 from store.polls.prices import at_most, at_reduced_price, usd
-from store.polls.providers import Tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from store.polls.due import Pair
-    from store.polls.poller import Desk
-    from store.records import Assistant
+from store.polls.providers.envelopes import Tokens
+from store.records import Assistant
 
 EXPECTED_INPUT = 0.5
 """The part of the input's most that is expected: two bytes to a token are half of what English

@@ -1,27 +1,29 @@
-"""How polling stands, per assistant, from the files alone: what is due, paused, spent and wrong."""
+"""How polling stands, per assistant: by the files alone, or by one tiny question."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from datetime import datetime
 
-from store.polls.assistant_checks import Unready, key_of
+from msgspec.structs import replace
+
+from store.polls.assistant_checks import Unready
+from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, cost_of, late
-from store.polls.due import Pair, Rounds
+from store.polls.desk import Desk
+from store.polls.due import DuePolls, Rounds
 from store.polls.locks import is_held, path_of
-from store.polls.prices import missing_prices
+from store.polls.prices import at_most, micros, missing_prices, price_of, usd
+from store.polls.prompt import Prompt
+from store.polls.providers import PROVIDERS
+from store.polls.sending import Unsent
+from store.polls.spending import Charge
 from store.rankings.poll_states import outage
-from store.rankings.sentences import listed
+from store.records import Assistant, Failure
 from store.settings import SettingsError
 from store.times import rfc3339
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
-
-    from store.polls.batch_files import Batch
-    from store.polls.due import DuePolls
-    from store.polls.poller import Desk
-    from store.records import Assistant
+PROMPT = Prompt("You are asked whether you can be reached.", "Answer with the word OK.")
 
 
 def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:
@@ -32,13 +34,11 @@ def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:
     """
     name, now, files = assistant.name, desk.clock.now(), desk.files
     catalogue, rounds = desk.catalogue, Rounds.of(desk.catalogue.site)
-    pairs = [Pair(slug, category, assistant) for slug, category in catalogue.categories.items()]
-    under_way = files.under_way(catalogue)
-    due = stands.due([pair for pair in pairs if pair.key not in under_way], rounds, now)
+    pairs = desk.pairs(assistant)
+    due = desk.due(pairs, stands, rounds)
     states = stands.of_model(name)
     answered = max((state.answered_at for state in states if state.answered_at), default=None)
-    today = rfc3339(now)[:10]
-    spent = sum(state.usd for state in states if state.polled_at[:10] == today)
+    spent = stands.usd_on(name, rfc3339(now)[:10])
     pause, batch_pause = stands.pause_of(name, now), files.pause_of(assistant, now)
     batches = files.open_of(name, catalogue)
     parts = [f"{len(due)} of {len(pairs)} due"]
@@ -52,22 +52,12 @@ def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:
     silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)
     wrong = [f"{name} {silent}."] if silent else []
     wrong += [f"{name} is paused {pause}"] if pause else []
-    wrong += filter(None, [lack(assistant, desk.secret, desk.budget.daily_usd)])
+    try:
+        desk.check_ready(assistant)
+    except (Unready, SettingsError) as error:
+        wrong.append(f"{error}.")
     wrong += [late(batch) for batch in batches if batch.age(now) > CANCEL_AFTER]
     return [f"{name}: {', '.join(parts)}", *wrong]
-
-
-def lack(
-    assistant: Assistant, secret: Callable[[str], str | None], usd: float | None
-) -> str | None:
-    """Return what an assistant lacks to be asked, and to be paid under a limit of US dollars."""
-    try:
-        key_of(assistant, secret)
-    except (Unready, SettingsError) as error:
-        return f"{error}."
-    if usd is not None and (missing := missing_prices(assistant)):
-        return f"{assistant.name}: a limit of money needs {listed(missing)} in models.json."
-    return None
 
 
 def _in_words(batches: Sequence[Batch], now: datetime) -> str:
@@ -77,7 +67,6 @@ def _in_words(batches: Sequence[Batch], now: datetime) -> str:
     return (
         f"{len(batches)} {'batch' if len(batches) == 1 else 'batches'}: "
         f"{sum(len(batch.items) for batch in batches)} asked {passed} ago, "
-        f"{sum(batch.done for batch in batches)} done, "
         f"at most {sum(batch.reserved for batch in batches) / 1e6:.2f} USD"
     )
 
@@ -91,3 +80,33 @@ def _limit(assistant: Assistant, desk: Desk) -> str | None:
         return desk.budget.reached(cost_of(assistant, category.question))
     except OSError:  # said as a fault of the whole
         return None
+
+
+def ask_whether_there(desk: Desk, assistant: Assistant) -> tuple[str, bool]:
+    """Ask an assistant whether it is there; return a sentence, and whether it answered.
+
+    Nothing is recorded but what it cost.
+    """
+    name = assistant.name
+    if assistant.api == "sample":
+        return f"{name}: a sample assistant, always there and free", True
+    plain = replace(assistant, structured="prompt", web_search=False)
+    try:
+        sender = desk.sender(plain)
+        request = PROVIDERS[plain.api].build_request(plain, PROMPT, sender.secret)
+        charge = Charge(desk.budget, micros(usd(plain, at_most(plain, request.body)) or 0))
+        if not charge.reserve():
+            return f"{name}: not asked, for {desk.budget.reached(charge.amount)}", False
+        reply = sender.send(request, PROVIDERS[plain.api].read_reply, charge)
+    except (Unready, SettingsError, OSError) as error:
+        return f"{error}.", False
+    if isinstance(reply, Unsent):
+        return f"{name}: not asked; {reply.reason or 'it was stopped'}", False
+    if isinstance(reply.outcome, Failure):
+        return f"{name}: {reply.outcome.error}", False
+    cost = price_of(plain, reply)
+    price = "at a price that models.json does not give" if cost is None else f"{cost:.6f} USD"
+    tier = f" in tier {reply.tier}" if assistant.tier else ""
+    model = reply.served_model or "a model without a name"
+    sentence = f"{name}: {model} answers{tier} after {reply.latency_ms} ms, {price}"
+    return f"{sentence}, its clock as this machine's", True

@@ -6,21 +6,16 @@ invented, and every domain ends in ``.example``, a name that nobody can own (RFC
 
 from __future__ import annotations
 
-from datetime import UTC
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from store.polls.providers import Reply, Tokens
-from store.records import SAMPLE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from store.records import Category
+from store.polls.providers.envelopes import Reply, Tokens
+from store.records import SAMPLE, Category
 
 SERVED_MODEL = "sample-1"
 
@@ -54,20 +49,18 @@ _TASTE, _MOOD = 0.4, 0.25
 """How far an assistant's opinion differs from the others', and from its own of another day."""
 
 
-def reply(
-    slug: str, category: Category, assistant: str, at: datetime, repeat: int = 0
-) -> tuple[Reply, int]:
-    """Return an invented reply and the milliseconds it pretends to have taken.
+def reply(slug: str, category: Category, assistant: str, at: datetime, repeat: int = 0) -> Reply:
+    """Return an invented reply, with the milliseconds it pretends to have taken.
 
     ``at`` needs a zone; ``repeat`` is the number of earlier polls of that UTC day.
 
     >>> from datetime import datetime
     >>> from store.records import Category
     >>> asked = Category(version=1, title="Best kettle", question="What is the best kettle?")
-    >>> first, _ = reply("kettle", asked, "Model A", datetime(2026, 11, 2, tzinfo=UTC))
-    >>> first == reply("kettle", asked, "Model A", datetime(2026, 11, 2, 9, tzinfo=UTC))[0]
+    >>> first = reply("kettle", asked, "Model A", datetime(2026, 11, 2, tzinfo=UTC))
+    >>> first == reply("kettle", asked, "Model A", datetime(2026, 11, 2, 9, tzinfo=UTC))
     True
-    >>> first == reply("kettle", asked, "Model A", datetime(2026, 11, 2, tzinfo=UTC), 1)[0]
+    >>> first == reply("kettle", asked, "Model A", datetime(2026, 11, 2, tzinfo=UTC), 1)
     False
     """
     parts = (slug, category.question, assistant, f"{at.astimezone(UTC):%Y-%m-%d}", str(repeat))
@@ -76,13 +69,13 @@ def reply(
     names = _ranked(slug, assistant, draw)
     text = msgspec.json.encode(_answer(names, draw)).decode()
     tokens = Tokens(input=430 + len(category.question) // 4, output=len(text) // 4)
-    answered = Reply(
+    return Reply(
         outcome=text,
         served_model=SERVED_MODEL,
         request_id=f"{SAMPLE}{digest[:20]}",
         tokens=tokens,
+        latency_ms=draw.randrange(900, 9000),
     )
-    return answered, draw.randrange(900, 9000)
 
 
 def _ranked(slug: str, assistant: str, draw: Random) -> list[str]:

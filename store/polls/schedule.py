@@ -14,35 +14,30 @@ import pwd
 import signal
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from msgspec import Struct
 
 from store.history import HistoryError
+from store.memory import Store
 from store.polls.assistant_checks import Unready
 from store.polls.batch_files import BatchFiles
-from store.polls.clocks import Clock, confirmed_time
-from store.polls.day_closing import DayClosing
-from store.polls.due import Rounds
-from store.polls.locks import lock, locks_in
-from store.polls.poller import LEFT, MOST, PollLog, Summary
-from store.polls.turns import Plan, desk_of, take_turn
+from store.polls.clocks import Clock, DayClosing, confirmed_time
+from store.polls.desk import LEFT, Desk, Summary
+from store.polls.due import PollLog, Rounds
+from store.polls.locks import FOLDER, lock
+from store.polls.poller import MOST, Plan, take_turn
 from store.rankings.poll_states import Pause, ScheduleState
-from store.settings import SettingsError
+from store.records import Problem
+from store.settings import Settings, SettingsError
 from store.times import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import FrameType
-
-    from store.memory import Store
-    from store.records import Problem
-    from store.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +73,7 @@ class Schedule:
         self._log = PollLog(store.history, self._clock)
         self._files = BatchFiles(settings.data_dir)
         self._closing = DayClosing(settings.data_dir)
-        self._locks = locks_in(settings)
+        self._locks = settings.data_dir / FOLDER
         self._late = max(LATE_TICKS * settings.poll_tick, 60)
         self._stop = threading.Event()
         self._elected = ExitStack()
@@ -105,20 +100,16 @@ class Schedule:
 
     def status(self) -> ScheduleState:
         """Return how the schedule stands, for :mod:`store.web.health`."""
-        now, elapsed = self._clock.now(), time.monotonic()
-        looks = self._looks.copy()
+        now, looks = self._clock.now(), self._looks.copy()
         pauses = {
             name: look.pause
             for name, look in sorted(looks.items())
             if look.pause and look.pause.until > now
         }
         reasons = [f"{n} is paused {p}." for n, p in pauses.items() if not looks[n].is_capped]
-        reasons += [reason for _, look in sorted(looks.items()) for reason in look.reasons]
+        reasons += [reason for _, look in sorted(looks.items()) for reason in look.faults.values()]
         reasons += filter(None, (self._closing.reason, self._fault))
-        for name, look in sorted(looks.items()):
-            if elapsed > look.idle_since + self._late:
-                reasons.append(f"What is due of {name} is not looked at; see the log.")
-        is_alive = elapsed < self._looked_at + self._late and not self._stop.is_set()
+        is_alive = time.monotonic() < self._looked_at + self._late and not self._stop.is_set()
         if not is_alive:
             reasons.append("The schedule does not run; restart the server.")
         due = {name: look.due for name, look in looks.items()} if self._is_elected else {}
@@ -203,7 +194,7 @@ class Schedule:
             if job.next_run_time > now + timedelta(seconds=2 * self._settings.poll_tick):
                 job.modify(next_run_time=now)  # the clock was set back
         for name in sorted(names - jobs.keys()):
-            self._looks[name] = AssistantLook(name, idle_since=time.monotonic())
+            self._looks[name] = AssistantLook(name)
             self._scheduler.add_job(
                 self._job,
                 "interval",
@@ -214,13 +205,11 @@ class Schedule:
             )
 
     def _job(self, name: str) -> None:
-        """Look after one assistant; while that lasts, its job is not idle."""
+        """Look after one assistant."""
         look = self._looks.setdefault(name, AssistantLook(name))
         is_resting = look.resumes_at > time.monotonic()
         if self._stop.is_set() or is_resting or self._store.snapshot.unsettled:
-            look.idle_since = time.monotonic()
             return
-        look.idle_since = math.inf
         self._busy.add(name)
         try:
             self._take_turn(name, look)
@@ -236,7 +225,6 @@ class Schedule:
             look.tell({"it is not asked for an hour": public})
         finally:
             self._busy.discard(name)
-            look.idle_since = time.monotonic()
 
     def _take_turn(self, name: str, look: AssistantLook) -> None:
         catalogue = self._store.snapshot.catalogue
@@ -248,15 +236,7 @@ class Schedule:
             most=min(MOST, math.ceil(pairs * self._settings.poll_tick / DAY)),
             follow=look.turns % FOLLOW_TURNS == 1,
         )
-        desk = desk_of(
-            self._settings,
-            catalogue,
-            self._log,
-            self._files,
-            record=self._store.record,
-            clock=self._clock,
-            stop=self._stop,
-        )
+        desk = Desk(self._settings, catalogue, self._log, self._store.record, self._stop)
         summary = Summary()
         if not take_turn(desk, name, plan, summary):
             return
@@ -275,7 +255,6 @@ class AssistantLook(Struct):
     """
 
     name: str
-    idle_since: float = 0
     turns: int = 0
     due: int = 0
     resumes_at: float = -math.inf
@@ -283,11 +262,6 @@ class AssistantLook(Struct):
     is_capped: bool = False
     faults: Mapping[str, str] = {}
     wrong: tuple[str, ...] = ()
-
-    @property
-    def reasons(self) -> list[str]:
-        """What needs a person, in our own words."""
-        return list(dict.fromkeys(self.faults.values()))
 
     def tell(self, faults: Mapping[str, str]) -> None:
         """Take in what needs a person; each is logged once."""
@@ -305,12 +279,8 @@ class AssistantLook(Struct):
             pause = Pause(midnight, summary.limit)
         public = pause.public if pause and not self.is_capped else pause
         if pause and public != self.pause:
-            log.log(
-                logging.INFO if self.is_capped else logging.WARNING,
-                "%s is paused %s",
-                self.name,
-                pause,
-            )
+            level = logging.INFO if self.is_capped else logging.WARNING
+            log.log(level, "%s is paused %s", self.name, pause)
         self.pause = public
         faults = {summary.fault: summary.fault} if summary.fault else {}
         for outcome, reason in summary.reasons.items():

@@ -11,8 +11,10 @@ import queue
 import ssl
 import threading
 import time
+from collections.abc import Callable
+from datetime import datetime
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import requests
 from msgspec import Struct
@@ -22,15 +24,9 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from store.polls import rate_limit_headers, secrets
 from store.polls.clocks import Clock
 from store.polls.prices import check_cost, micros, price_of
-from store.polls.providers import Reply, Request, Response
-from store.records import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from store.polls.spending import Charge
-    from store.records import Assistant, FailureKind
+from store.polls.providers.envelopes import Reply, Request, Response
+from store.polls.spending import Charge
+from store.records import Assistant, Failure, FailureKind
 
 
 class Limits(Struct, frozen=True):
@@ -49,34 +45,10 @@ FLEX_LIMITS = Limits(read=900, total=2700)
 """OpenAI advises to wait 15 minutes for an answer in this tier, Google says 1 to 15."""
 
 
-class Sent(Struct, frozen=True):
-    """What sending came to.
-
-    ``latency_ms`` is that of the last of ``attempts``, ``pause`` the seconds for which the
-    assistant should not be asked, ``deadline`` the end by the sender's clock, ``at`` the provider's
-    time where ours does not fit.
-    """
-
-    reply: Reply
-    latency_ms: int
-    attempts: int
-    pause: float | None = None
-    deadline: float = math.inf
-    at: datetime | None = None
-
-
 class Unsent(Struct, frozen=True):
     """Nothing was sent; a ``reason`` forbids it for all the assistant's questions."""
 
     reason: str | None = None
-
-
-class Lost(Struct, frozen=True):
-    """An attempt that brought no response: why, and whether it surely cost nothing."""
-
-    kind: FailureKind
-    sentence: str
-    is_free: bool = False
 
 
 class RateLimiter:
@@ -142,43 +114,44 @@ class Sender:
         request: Request,
         read: Callable[[Response], Reply],
         charge: Charge,
-        deadline: float = math.inf,
-    ) -> Sent | Unsent:
-        """Send a request, again where it may help, until ``deadline``.
+    ) -> Reply | Unsent:
+        """Send a request, again where it may help, as long as the limits allow for its question.
 
         ``charge`` has its first reserve, and is settled.
         """
-        sent: Sent | None = None
+        reply: Reply | None = None
         timeouts = 0
         for attempt in range(1, self.limits.attempts + 1):
             if attempt > 1 and not charge.reserve():
-                return sent or Unsent()
+                break
             barred = None if self._pace.wait(self._stop) else Unsent()
+            sent_at = self.elapsed() if charge.sent_at is None else charge.sent_at
+            deadline = sent_at + self.limits.total
             if barred := barred or self._barred(deadline):
                 charge.settle(0)
-                return self._stopped(sent) if self._stop.is_set() else sent or barred
-            deadline = min(deadline, self.elapsed() + self.limits.total)
-            sent, wait = self._attempt(request, read, charge, attempt, deadline)
-            timeouts += sent.reply.failure == "timeout"
+                return self._stopped(reply) if self._stop.is_set() else reply or barred
+            charge.sent_at = sent_at
+            reply, wait = self._attempt(request, read, charge, attempt, deadline)
+            timeouts += reply.failure == "timeout"
             is_last = attempt == self.limits.attempts or timeouts > 1
             if wait is None or is_last or self.elapsed() + wait > deadline:
-                return sent
+                break
             if self._stop.wait(wait):
-                return self._stopped(sent)
-        return sent or Unsent()
+                return self._stopped(reply)
+        return reply or Unsent()
 
-    def call(self, request: Request) -> Response | Lost:
+    def call(self, request: Request) -> Response:
         """Send a request that asks no question, once; the clock compares its ``Date``.
 
         It runs on a daemon thread, which is left to itself when it takes too long.
         """
         deadline = self.elapsed() + self.limits.total
         if not self._pace.wait(self._stop):
-            return Lost("interrupted", "It was stopped before it was sent.", is_free=True)
+            return lost("interrupted", "It was stopped before it was sent.", is_free=True)
         if barred := self._barred(deadline):
-            return Lost("interrupted", barred.reason or "It was not sent.", is_free=True)
+            return lost("interrupted", barred.reason or "It was not sent.", is_free=True)
         began = self._clock.now()
-        box: queue.SimpleQueue[Response | Lost] = queue.SimpleQueue()
+        box: queue.SimpleQueue[Response] = queue.SimpleQueue()
 
         def exchange() -> None:
             box.put(self._exchange(request, deadline))
@@ -186,11 +159,11 @@ class Sender:
         threading.Thread(target=exchange, name="request", daemon=True).start()
         while box.empty():
             if self._stop.wait(0.05):
-                return Lost("interrupted", "It was stopped on its way.")
+                return lost("interrupted", "It was stopped on its way.")
             if self.elapsed() > deadline + 1:
                 return self._late()
         response = box.get()
-        if isinstance(response, Response) and (date := rate_limit_headers.date(response.headers)):
+        if date := rate_limit_headers.date(response.headers):
             self._clock.compare(date, began)
         return response
 
@@ -208,48 +181,43 @@ class Sender:
         charge: Charge,
         attempt: int,
         deadline: float,
-    ) -> tuple[Sent, float | None]:
+    ) -> tuple[Reply, float | None]:
         """Send once and charge it; return also the wait to the next attempt."""
         began, start = self._clock.now(), self.elapsed()
-        charge.is_sent = True
         response = self._exchange(request, deadline)
         took = round(1000 * (self.elapsed() - start))
-        date = at = None
-        if isinstance(response, Response):
-            reply, date = read(response), rate_limit_headers.date(response.headers)
-            is_free = response.status >= 400  # noqa: PLR2004 - HTTP's own boundary
+        if response.loss:
+            may_pass = response.loss.kind in ("network", "timeout")
+            reply = Reply(outcome=response.loss, passing=may_pass)
         else:
-            reply = Reply(outcome=Failure(response.kind, response.sentence))
-            is_free = response.is_free
+            reply = read(response)
+        date = rate_limit_headers.date(response.headers)
         misfit = self._clock.compare(date, began) if date else None
         if misfit:
-            reply, at = replace(reply, outcome=Failure("http", misfit)), date
+            reply = replace(reply, outcome=Failure("http", misfit), at=date)
         reply = check_cost(self.assistant, charge.amount, reply)
+        is_free = response.is_free or response.status >= 400  # noqa: PLR2004 - HTTP's own boundary
         cost = 0 if is_free else None
         if reply.tokens:
             cost = micros(price_of(self.assistant, reply) or 0)
         charge.settle(cost)
         wait, pause = (None, None) if misfit else self._verdict(response, reply, attempt)
         self._is_paused = self._is_paused or pause is not None
-        return Sent(reply, took, attempt, pause, deadline, at), wait
+        return replace(reply, latency_ms=took, attempts=attempt, pause=pause), wait
 
-    def _stopped(self, sent: Sent | None) -> Sent | Unsent:
+    def _stopped(self, reply: Reply | None) -> Reply | Unsent:
         """Return the end of a poll that was stopped while it waited."""
-        if sent is None:
-            return Unsent()
         failure = Failure("interrupted", "The poll was stopped while it waited to ask again.")
-        return Sent(replace(sent.reply, outcome=failure), sent.latency_ms, sent.attempts)
+        return replace(reply, outcome=failure, pause=None, at=None) if reply else Unsent()
 
     def _verdict(
-        self, response: Response | Lost, reply: Reply, attempt: int
+        self, response: Response, reply: Reply, attempt: int
     ) -> tuple[float | None, float | None]:
         """Return the seconds until another attempt, if one may help, or those of a pause.
 
         Rate limits and hints hold all the assistant's requests.
         """
         backoff = self._random.uniform(0, 2**attempt)
-        if isinstance(response, Lost):
-            return (backoff if response.kind in ("network", "timeout") else None), None
         if reply.lasting:
             return None, self.limits.pause
         advice = response.headers.get("x-should-retry")
@@ -265,7 +233,7 @@ class Sender:
             self._pace.hold(wait)
         return wait, None
 
-    def _exchange(self, request: Request, deadline: float) -> Response | Lost:
+    def _exchange(self, request: Request, deadline: float) -> Response:
         """Send once, on a connection of its own.
 
         On a shared one, whatever a provider sends late or twice would be taken for the answer to
@@ -280,18 +248,16 @@ class Sender:
                 return self._response(session, request, deadline)
             except requests.Timeout as error:
                 is_free = isinstance(error, requests.ConnectTimeout)
-                return Lost("timeout", "The provider did not answer in time.", is_free)
+                return lost("timeout", "The provider did not answer in time.", is_free=is_free)
             except requests.exceptions.ContentDecodingError:
                 sentence = "The provider's answer is not what its Content-Encoding says it is."
-                return Lost("http", sentence)
+                return lost("http", sentence)
             except (requests.RequestException, HTTPError, OSError, ValueError) as error:
                 cause = _innermost(error)
                 sentence = f"The provider could not be reached ({type(cause).__name__})."
-                return Lost("network", sentence, isinstance(cause, UNSENT))
+                return lost("network", sentence, is_free=isinstance(cause, UNSENT))
 
-    def _response(
-        self, session: requests.Session, request: Request, deadline: float
-    ) -> Response | Lost:
+    def _response(self, session: requests.Session, request: Request, deadline: float) -> Response:
         content: dict[str, Any] = {}
         if request.file is not None:
             # OpenAI wants the extension, whatever the type says
@@ -312,7 +278,7 @@ class Sender:
             for chunk in response.iter_content(1 << 16):
                 body += chunk
                 if len(body) > self.limits.size:
-                    return Lost("http", f"The reply is larger than {self.limits.size:,} bytes.")
+                    return lost("http", f"The reply is larger than {self.limits.size:,} bytes.")
                 if self.elapsed() > deadline:
                     return self._late()
             headers = {
@@ -322,8 +288,13 @@ class Sender:
             clean = secrets.body_without(self.secret, bytes(body))
             return Response(response.status_code, headers, clean)
 
-    def _late(self) -> Lost:
-        return Lost("timeout", f"The poll took over {self.limits.total:g} seconds.")
+    def _late(self) -> Response:
+        return lost("timeout", f"The poll took over {self.limits.total:g} seconds.")
+
+
+def lost(kind: FailureKind, sentence: str, *, is_free: bool = False) -> Response:
+    """Return what an attempt came to that brought no response."""
+    return Response(0, {}, b"", Failure(kind, sentence), is_free)
 
 
 UNSENT = (NewConnectionError, ConnectTimeoutError, ssl.SSLCertVerificationError)

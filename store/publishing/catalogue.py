@@ -66,7 +66,7 @@ def restore(data: bytes, directory: Path) -> None:
             raise ValueError(f'line {number}: "{entry.file[:100]}" is no data file')
         path = directory / entry.file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(msgspec.json.encode(entry.says))
+        path.write_bytes(msgspec.json.encode(entry.says, order="sorted"))
 
 
 def _files(catalogue: Catalogue, base_url: str | None) -> Iterator[tuple[str, DataFile]]:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.chains import HEADS, LEDGER, Head
 from store.disk import read_regular
-from store.ledger import Proof, parse
-from store.line_codec import POLL_DECODER
-from store.publishing import catalogue, evidence, formats, manifest, metadata, tables
+from store.ledger import HEADS, LEDGER, Head, Proof, parse
+from store.line_codec import POLL_DECODER, publish
+from store.publishing import catalogue, formats, manifest, metadata, tables
 from store.publishing.digests import SUMS, digest, is_whole, sums
-from store.publishing.manifest import File, Manifest, Redaction
+from store.publishing.manifest import File, Manifest
 from store.publishing.tables import Line
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def write(home: Directory, source: Source) -> Written:
     if before and basis and basis == home.basis and is_whole(home.current):
         return Written(before, is_new=False, head=head, basis=basis)
     with home.draft() as folder:
-        written = Draft(folder, source, snapshot, formats.tools(parquet=True)).fill(files)
+        written = Draft(folder, source, snapshot, formats.tools()).fill(files)
         home.publish(basis)
     return Written(written, is_new=True, head=head, basis=basis)
 
@@ -104,15 +103,16 @@ class Draft:
         self._tables: list[str] = []
         self._writers: dict[str, formats.Csv | formats.Parquet] = {}
 
-    def fill(
-        self, proof: Mapping[str, bytes], parquet: Callable[[str], bytes] | None = None
-    ) -> Manifest:
-        """Write every file; return what they are.
+    @property
+    def unwritable(self) -> list[str]:
+        """The names of the files of which another version of a tool is wanted than is here."""
+        is_here = self._tools.items() <= formats.tools().items()
+        return [] if is_here else [f"{name}.parquet" for name in tables.ALL]
 
-        What ``parquet`` returns by name is taken as it is where this pyarrow is not the tool.
-        """
+    def fill(self, proof: Mapping[str, bytes]) -> Manifest:
+        """Write every file, but those that are ``unwritable`` and must be there; describe them."""
         (self._folder / manifest.EVIDENCE).parent.mkdir()
-        self._begin_tables(parquet)
+        self._begin_tables()
         for slug, index in sorted(self._snapshot.line_indexes.items()):
             polls = list(self._fill_category(index))
             if slug in self._snapshot.leaderboards:
@@ -129,21 +129,15 @@ class Draft:
             self._put(name, data, data.count(b"\n"))
         return self._described()
 
-    def _begin_tables(self, parquet: Callable[[str], bytes] | None) -> None:
-        """Begin to write every table, or take it as it is where it cannot be written here."""
-        wanted = tables.ALL if "pyarrow" in self._tools else ()
-        self._tables = [
-            *(f"{name}.csv" for name in tables.WHOLE),
-            *(f"{n}.parquet" for n in wanted),
-        ]
+    def _begin_tables(self) -> None:
+        self._tables = [f"{name}.csv" for name in tables.WHOLE]
+        if "pyarrow" in self._tools:
+            self._tables += [f"{name}.parquet" for name in tables.ALL]
         for name in self._tables:
-            path, table = self._folder / name, tables.ALL[name.partition(".")[0]]
-            if name.endswith(".csv"):
-                self._writers[name] = formats.Csv(table, path)
-            elif self._tools == formats.tools(parquet=True):
-                self._writers[name] = formats.Parquet(table, path)
-            elif parquet:
-                path.write_bytes(parquet(name))
+            kind = formats.Csv if name.endswith(".csv") else formats.Parquet
+            if name not in self.unwritable:
+                table = tables.ALL[name.partition(".")[0]]
+                self._writers[name] = kind(table, self._folder / name)
 
     def _fill_category(self, index: LineIndex) -> Iterator[tuple[int, Poll]]:
         """Write the lines of a category's files; yield the place and the record of each poll."""
@@ -155,10 +149,10 @@ class Draft:
             self._put(manifest.EVIDENCE.format(file), packed, len(lines))
             pairs = zip(index.file, index.line, strict=True)
             places = {line: place for place, (own, line) in enumerate(pairs) if own == number}
-            day_of = tables.closings(self._snapshot.ledger, file)
             for at, text in enumerate(lines, start=1):
                 if at in places:
-                    line = Line(POLL_DECODER.decode(text), file, at, day_of(at))
+                    day = self._snapshot.ledger.day_closed(file, at)
+                    line = Line(POLL_DECODER.decode(text), file, at, day)
                     for name, rows_of in tables.OF_LINES.items():
                         self._add(name, rows_of(line))
                     yield places[at], line.poll
@@ -171,7 +165,7 @@ class Draft:
             return []
         data = read_regular(self._source.directory / "history" / f"{file}.jsonl")
         withheld = self._snapshot.catalogue.withheld
-        return [evidence.published(line, withheld) for line in data.split(b"\n", count)[:count]]
+        return [publish(line, withheld) for line in data.split(b"\n", count)[:count]]
 
     def _add(self, table: str, rows: Iterable[Row]) -> None:
         names = (f"{table}.csv", f"{table}.parquet")
@@ -199,7 +193,6 @@ class Draft:
         date = (self._snapshot.summary.last_poll or "1970-01-01")[:10]
         day = ".".join(str(int(part)) for part in date.split("-"))
         content = digest(sums({name: file.sha256 for name, file in self._files.items()}))
-        redactions = (Redaction(id_, f"{each.date}", each.reason) for id_, each in withheld.items())
         return Manifest(
             version=f"{day}+{content[:8]}",
             date=date,
@@ -211,7 +204,7 @@ class Draft:
             tools=self._tools,
             present=self._snapshot.present,
             files=dict(self._files),
-            withheld=tuple(sorted(redactions)),
+            withheld=dict(withheld),
         )
 
     def _put(self, name: str, body: bytes | None, rows: int | None = None) -> None:

@@ -70,7 +70,7 @@ def _code(checkout: Path) -> Iterator[Path]:
 
 def _data(data: Path) -> Iterator[Path]:
     yield from (data / name for name in SINGLE)
-    for folder in (*FOLDERS, "history", "instruments", "proof"):
+    for folder in (*FOLDERS, "history", "proof"):
         yield from sorted((data / folder).glob("*.json*"))
 
 

@@ -18,12 +18,8 @@ if TYPE_CHECKING:
 
     from store.publishing.tables import Column, Row, Table
 
-ROW_GROUP = 20_000
-"""Rows read together: 0.5 MB of polls, so that one category costs little and statistics are few."""
-_BATCH = 2_000
-"""Rows that are turned at a time: as Python objects they take ten times their room in Arrow."""
-_WORDS = {True: "true", False: "false"}
-"""What a CSV has for these; no value is an empty field."""
+ROW_GROUP = 4_000
+"""Rows read together: enough that statistics are few, not so many that they fill the memory."""
 
 
 def has_parquet() -> bool:
@@ -31,9 +27,9 @@ def has_parquet() -> bool:
     return find_spec("pyarrow") is not None
 
 
-def tools(*, parquet: bool) -> dict[str, str]:
-    """Return the versions of what decides the bytes of packed files, and of Parquet if written."""
-    arrow = {"pyarrow": version("pyarrow")} if parquet and has_parquet() else {}
+def tools() -> dict[str, str]:
+    """Return the versions of what decides the bytes of packed files, and of Parquet."""
+    arrow = {"pyarrow": version("pyarrow")} if has_parquet() else {}
     return {**arrow, "zlib": zlib.ZLIB_RUNTIME_VERSION}
 
 
@@ -42,14 +38,12 @@ class Csv:
 
     def __init__(self, table: Table, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8", newline="")
-        self._flags = [column.type == "boolean" for column in table.columns.values()]
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._writer.writerow(table.columns)
 
     def add(self, row: Row) -> None:
         """Add a row."""
-        pairs = zip(row, self._flags, strict=True)
-        self._writer.writerow([_WORDS.get(value) if flag else value for value, flag in pairs])
+        self._writer.writerow([f"{x}".lower() if isinstance(x, bool) else x for x in row])
 
     def close(self) -> None:
         """End the file."""
@@ -69,27 +63,24 @@ class Parquet:
             [(name, _arrow_type(pa, name, column)) for name, column in table.columns.items()]
         )
         self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
-        self._waiting: list[Row] = []
-        self._group: list[Any] = []
+        self._rows: list[Row] = []
 
     def add(self, row: Row) -> None:
         """Add a row."""
-        self._waiting.append(row)
-        if len(self._waiting) == _BATCH:
-            self._batch()
+        self._rows.append(row)
+        if len(self._rows) == ROW_GROUP:
+            self._write()
 
     def close(self) -> None:
         """Write what is left, and the end of the file."""
-        self._batch()
-        self._write_group()
+        if self._rows:
+            self._write()
         self._writer.close()
 
-    def _batch(self) -> None:
-        """Turn the rows that wait into columns."""
-        if not self._waiting:
-            return
+    def _write(self) -> None:
+        """Turn the rows that wait into columns, and write them."""
         pa, arrays = self._arrow, []
-        columns = zip(*self._waiting, strict=True)
+        columns = zip(*self._rows, strict=True)
         for type_, values in zip(self._schema.types, columns, strict=True):
             plain: Iterable[Any] = values
             if pa.types.is_nested(type_):
@@ -98,15 +89,8 @@ class Parquet:
                 turn = (datetime if pa.types.is_timestamp(type_) else date).fromisoformat
                 plain = (value and turn(value) for value in values)
             arrays.append(pa.array(plain, type_))
-        self._waiting.clear()
-        self._group.append(pa.record_batch(arrays, self._schema))
-        if len(self._group) == ROW_GROUP // _BATCH:
-            self._write_group()
-
-    def _write_group(self) -> None:
-        if self._group:
-            self._writer.write_table(self._arrow.Table.from_batches(self._group))
-            self._group.clear()
+        self._rows.clear()
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
 
 
 def packed(data: bytes) -> bytes:

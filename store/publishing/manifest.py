@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from store.chains import HEADS, LEDGER, Present
+from store.ledger import HEADS, LEDGER, Present
 from store.publishing.directories import CURRENT
-from store.records import Problem
+from store.records import Problem, Withholding, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,20 +27,12 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     rows: int | None = None
 
 
-class Redaction(Struct, frozen=True, order=True, forbid_unknown_fields=True):
-    """A poll whose texts were taken out, since when and why."""
-
-    id: str
-    date: str
-    reason: str
-
-
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     """A dataset: its files by name, and the versions of the ``service`` and tools that wrote them.
 
     ``version`` is the ``date`` of the newest poll, in UTC, and digits of the digest of all files
-    but those that describe them; ``present`` commits to every line, closed or not; ``withheld`` are
-    the polls without texts.
+    but those that describe them; ``present`` commits to every line, closed or not. Polls whose
+    texts are ``withheld`` stand there by their ids.
     """
 
     version: str
@@ -53,7 +45,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     tools: dict[str, str]
     present: Present
     files: dict[str, File]
-    withheld: tuple[Redaction, ...] = ()
+    withheld: dict[str, Withholding]
 
     @property
     def has_parquet(self) -> bool:
@@ -84,6 +76,8 @@ def decode(data: bytes) -> Manifest:
     for name in (LEDGER, HEADS):
         if name not in manifest.files:
             raise msgspec.ValidationError(f"it lists no {name}")
+    if unknown := [file for file in manifest.evidence if not is_slug(file)]:
+        raise msgspec.ValidationError(f"it lists evidence of {unknown[0][:100]!r}")
     return manifest
 
 

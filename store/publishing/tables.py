@@ -8,14 +8,12 @@ follow from the evidence and the ledger, all others also from the catalogue as i
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from store.counting import as_known, history_files
 from store.rankings.merging import PLACES, ResolvedAnswer, count, merge
@@ -24,7 +22,6 @@ from store.rankings.wordings import Wordings, standing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from store.ledger import Ledger
     from store.records import Poll
     from store.snapshot import Snapshot
 
@@ -60,10 +57,11 @@ class Line(Struct, frozen=True):
 def _polls(line: Line) -> Iterator[Row]:
     poll, usage = line.poll, line.poll.usage
     yield (
-        poll.id, poll.slug, poll.model, poll.polled_at, poll.question, None, poll.pick,
-        poll.ranking, poll.reason, poll.missed, poll.caveat, poll.error, poll.failure, poll.notes,
-        poll.served_model, poll.request_id, poll.web_search,
+        poll.id, poll.slug, poll.model, poll.polled_at, poll.question, poll.instrument or None,
+        poll.pick, poll.ranking, poll.reason, poll.missed, poll.caveat, poll.error, poll.failure,
+        poll.notes, poll.served_model, poll.request_id, poll.web_search,
         usage.input_tokens if usage else None, usage.output_tokens if usage else None,
+        (usage.searches if usage and usage.searches is not UNSET else None),
         usage.usd if usage else None, poll.latency_ms, poll.withheld is True, poll.crc,
         line.file, line.number, line.day_closed,
     )  # fmt: skip
@@ -73,23 +71,11 @@ def _picks(line: Line) -> Iterator[Row]:
     poll = line.poll
     for pick in poll.ranking:
         yield (
-            poll.id, poll.slug, poll.model, poll.polled_at, poll.question, None, pick.rank,
+            poll.id, poll.slug, poll.model, poll.polled_at, poll.question, poll.instrument or None,
+        pick.rank,
             PLACES + 1 - pick.rank, pick.product, pick.domain, pick.reason, pick.fixes,
             line.file, line.number, line.day_closed,
         )  # fmt: skip
-
-
-def closings(ledger: Ledger, file: str) -> Callable[[int], str | None]:
-    """Return what gives the day under which a file's line, by its number, was closed."""
-    ends = sorted((end, day) for day, end in ledger.ends.get(file, ()) if day <= ledger.closed)
-    days = list(accumulate((day for _, day in reversed(ends)), min))[::-1]
-    numbers = [end for end, _ in ends]
-
-    def day_of(line: int) -> str | None:
-        at = bisect_left(numbers, line)
-        return days[at] if at < len(days) else None
-
-    return day_of
 
 
 def rankings_by_day(
@@ -173,8 +159,24 @@ def _categories(snapshot: Snapshot) -> Iterator[Row]:
             slug, board.category.title, board.question, topics.get(slug), board.updated,
             len(board.counted), board.certainty.level, agreement and agreement.label,
             agreement and agreement.overlap, snapshot.products[board.entries[0].product].slug,
-            board.entries[0].tied,
+            board.entries[0].tied, sum(board.rules.values()), len(board.rules), board.answered,
+            board.asked,
         )  # fmt: skip
+
+
+def _instruments(snapshot: Snapshot) -> Iterator[Row]:
+    for id_, each in sorted(snapshot.catalogue.instruments.items()):
+        request = msgspec.json.encode(each.request, order="sorted").decode()
+        yield (
+            id_,
+            each.api,
+            each.model,
+            each.web_search,
+            each.structured,
+            each.system,
+            each.prompt,
+            request,
+        )
 
 
 def _products(snapshot: Snapshot) -> Iterator[Row]:
@@ -191,15 +193,22 @@ def _changes(snapshot: Snapshot) -> Iterator[Row]:
         )  # fmt: skip
 
 
+def _track_record(snapshot: Snapshot) -> Iterator[Row]:
+    for level, agreed in sorted(snapshot.summary.track_record.agreed.items()):
+        yield level, sum(agreed), len(agreed)
+
+
 OF_LINES: dict[str, Callable[[Line], Iterator[Row]]] = {"polls": _polls, "picks": _picks}
 """The tables of lines, in Parquet alone, and their rows of one; lists are as the poll has them."""
 WHOLE: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
     "answers": _answers,
     "categories": _categories,
     "changes": _changes,
+    "instruments": _instruments,
     "names": _names,
     "products": _products,
     "rankings": _rankings,
+    "track_record": _track_record,
 }
 """The tables over the whole history, in Parquet and CSV, and their rows."""
 BY_DAY = "rankings_by_day"

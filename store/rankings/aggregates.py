@@ -59,7 +59,8 @@ class ProductStats(Struct, frozen=True, gc=False):
 class CategoryAnswers(Struct, frozen=True):
     """A category's answers by wording: all that its ranking rests on.
 
-    ``last_success`` is the time of the last one in order of appending.
+    ``tallies`` are by model name, ``last_success`` is the time of the last answer in order of
+    appending.
     """
 
     slug: str
@@ -67,11 +68,12 @@ class CategoryAnswers(Struct, frozen=True):
     resolved: Mapping[Spelling, ProductId]
     wordings: tuple[Wording[ResolvedAnswer], ...]
     log: AnswerLog
+    tallies: Mapping[str, Tally]
     last_success: str | None
 
 
 class CategoryAggregate(CategoryAnswers, frozen=True, dict=True):
-    """All that a category's polls say; ``states`` and ``tallies`` are by model name.
+    """All that a category's polls say; ``states`` are by model name.
 
     ``recent`` are the polls of each cell that a trend may need. ``ids`` are all products named
     anywhere in it. ``last_poll`` is the time of the last in order of appending, ``latest_time`` the
@@ -87,7 +89,6 @@ class CategoryAggregate(CategoryAnswers, frozen=True, dict=True):
     latest_time: str | None
     ids: frozenset[ProductId]
     states: Mapping[str, PollState]
-    tallies: Mapping[str, Tally]
 
     @cached_property
     def addresses(self) -> dict[str, Use]:
@@ -120,7 +121,6 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         latest_time=max((poll.polled_at for poll in polls), default=None),
         ids=frozenset(known.resolved.values()),
         states=poll_states(polls),
-        tallies=tallies(polls),
     )
 
 
@@ -182,6 +182,7 @@ def _answers(
         resolved=dict(resolved),
         wordings=Wordings(category.question, answers).all(),
         log=AnswerLog.of(answers),
+        tallies=tallies(polls),
         last_success=answers[-1].poll.polled_at if answers else None,
     )
     return known, answers

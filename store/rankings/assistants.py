@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+from store.rankings.repeatability import Noise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from store.rankings.aggregates import CategoryAggregate
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import ProductId
+    from store.rankings.repeatability import Repeats
     from store.records import FailureKind, Poll
 
 
@@ -50,8 +52,7 @@ class AssistantProfile(Struct, frozen=True):
     ``counted`` are the rankings that count it, ``stale`` those where its answer is old. Of those
     with other assistants, ``shared``, it ranks the most frequent #1 first in ``agreeing``.
     ``firsts`` and ``named`` are products by how many rankings it puts them first in, or names
-    them in. ``pairs`` of its answers to one question, ``same_first`` of which agree on the #1,
-    overlap by ``overlap`` in the mean.
+    them in. ``noise`` says how alike its answers to one question are.
     """
 
     model: str
@@ -62,9 +63,7 @@ class AssistantProfile(Struct, frozen=True):
     shared: int
     firsts: Counter[ProductId]
     named: Counter[ProductId]
-    pairs: int
-    same_first: int
-    overlap: float | None
+    noise: Noise | None
 
 
 def tallies(polls: Iterable[Poll]) -> dict[str, Tally]:
@@ -110,17 +109,15 @@ def total(tallies: Iterable[Tally]) -> Tally:
 
 
 def profile(
-    model: str, leaderboards: Iterable[Leaderboard], aggregates: Iterable[CategoryAggregate]
+    model: str,
+    leaderboards: Iterable[Leaderboard],
+    aggregates: Iterable[CategoryAggregate],
+    repeats: Sequence[Repeats],
 ) -> AssistantProfile:
     """One assistant over all categories; polls of deleted ones count in its tally."""
     own = [(board, a) for board in leaderboards for a in board.counted if a.model == model]
     agreeing = [
         answer.answered.first == board.agreement.product for board, answer in own if board.agreement
-    ]
-    repeats = [
-        board.repeatability.repeats[model]
-        for board, _ in own
-        if board.repeatability and model in board.repeatability.repeats
     ]
     return AssistantProfile(
         model=model,
@@ -131,7 +128,5 @@ def profile(
         shared=len(agreeing),
         firsts=Counter(answer.answered.first for _, answer in own),
         named=Counter(product for _, answer in own for product in answer.picks),
-        pairs=sum(each.pairs for each in repeats),
-        same_first=sum(each.same_first for each in repeats),
-        overlap=fmean(each.overlap for each in repeats) if repeats else None,
+        noise=Noise.of(repeats),
     )

@@ -8,16 +8,19 @@ UTC day only the newest counts, so that asking twice confirms nothing.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from store.rankings.intervals import wilson
 from store.rankings.runs import VersionChange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from store.rankings.intervals import Interval
     from store.rankings.merging import ResolvedAnswer
     from store.rankings.names import ProductId
 
@@ -45,15 +48,33 @@ class Change(Struct, frozen=True):
     version: VersionChange | None
 
 
-class Streak(Struct, frozen=True):
-    """``polls`` answers of one model in a row, one a day, with one #1; ``over`` if another came."""
+class Streak(Struct, frozen=True, gc=False):
+    """``polls`` answers of one model in a row, one a day, with one #1; ``over`` if another came.
 
-    model: str
-    product: ProductId
-    start: str
+    ``end`` is the time of the last.
+    """
+
     end: str
     polls: int
     over: bool
+
+    @property
+    def followed(self) -> int:
+        """The answers after its first that are known: they named the same #1, or ended it."""
+        return self.polls - (not self.over)
+
+
+class Survival(Struct, frozen=True):
+    """The share of first places that still stand after so many further ``answers``.
+
+    ``streaks`` are those that were followed for that long: they stood until then, and the next
+    answer is known.
+    """
+
+    answers: int
+    share: float
+    interval: Interval
+    streaks: int
 
 
 def runs_of(answers: Iterable[ResolvedAnswer]) -> list[list[Run]]:
@@ -81,9 +102,6 @@ def streaks(sequences: Iterable[Sequence[Run]]) -> tuple[Streak, ...]:
     """How long each #1 of each model held."""
     return tuple(
         Streak(
-            model=run[0].model,
-            product=run[0].first,
-            start=run[0].poll.polled_at,
             end=run[-1].poll.polled_at,
             polls=len(run),
             over=run is not runs[-1],
@@ -91,6 +109,28 @@ def streaks(sequences: Iterable[Sequence[Run]]) -> tuple[Streak, ...]:
         for runs in sequences
         for run in runs
     )
+
+
+def survival(streaks: Collection[Streak], most: int) -> list[Survival]:
+    """Return how many first places stand after 1, 2 … further answers, at most so many.
+
+    By Kaplan and Meier: a streak that has not ended counts as long as it was followed. The interval
+    is Wilson's for a sample whose share would vary as much as Greenwood's variance says.
+    """
+    followed = Counter(streak.followed for streak in streaks)
+    ended = Counter(streak.polls for streak in streaks if streak.over)
+    steps: list[Survival] = []
+    share, hazard, known = 1.0, 0.0, len(streaks)
+    for answers in range(1, most + 1):
+        known -= followed[answers - 1]
+        if not known:
+            break
+        lost = ended[answers]
+        share *= 1 - lost / known
+        hazard += lost / (known * (known - lost)) if lost < known else 0.0
+        size = (1 - share) / (share * hazard) if 0 < share < 1 else known
+        steps.append(Survival(answers, share, wilson(share * size, size), known))
+    return steps
 
 
 def _changes_in(slug: str, runs: Sequence[Run]) -> Iterator[Change]:

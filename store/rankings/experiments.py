@@ -1,29 +1,35 @@
 """The service's own experiments, computed from the history whenever it changes.
 
-Each finding quotes its figures with their n, and each method says how they were computed. An
-experiment without enough data is left out.
+Each finding quotes its figures with their n. What is asked, and how the figures are computed, is
+in ``templates/labs.json``, by slug. An experiment without enough data is left out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from math import sqrt
-from statistics import fmean, median, stdev
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings import own_maker
+from store.rankings import own_maker, repeatability, rules
+from store.rankings.agreement import by_pair
+from store.rankings.changes import survival
 from store.rankings.intervals import student, wilson
+from store.rankings.repeatability import Noise
+from store.rankings.sentences import listed, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from store.rankings.aggregates import CategoryAggregate
+    from store.rankings.certainty import Level
     from store.rankings.intervals import Interval
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import ProductId
-    from store.rankings.repeatability import Repeatability, Repeats
+    from store.rankings.repeatability import Repeats
+    from store.rankings.rounds import TrackRecord
 
 MIN_BOARDS = 5
 """Categories under which a share would mislead, so that no experiment is shown; a judgement."""
@@ -31,16 +37,23 @@ MIN_BOARDS = 5
 PACK = 3
 """Answers of a category from which one can stand alone against a majority."""
 
-
 MIN_OWN = 10
 """Categories with an own maker's product under which its effect is not told: its interval would
 be over a point wide to either side."""
 
 LONGEST = 5
-"""Polls of a reign from which its chart no longer tells lengths apart; few last longer."""
+"""Further answers through which first places are followed; few are known for longer."""
 
 LEAST_DEVIATION = 0.2
 """Points below which a standard deviation over categories is not believed."""
+
+LEVELS: Mapping[Level, str] = {
+    "clear": "Clear lead",
+    "open": "Too close to call",
+    "contradicted": "Unsettled",
+    "unmeasured": "Asked too few times",
+}
+"""Levels as pages call them."""
 
 
 class Bar(Struct, frozen=True):
@@ -70,8 +83,6 @@ class Experiment(Struct, frozen=True):
     """A question put to the data; ``date`` is that of the newest poll it rests on, YYYY-MM-DD."""
 
     slug: str
-    title: str
-    method: str
     finding: str
     date: str
     chart: Chart | None = None
@@ -82,8 +93,9 @@ def compute(
     aggregates: Sequence[CategoryAggregate],
     makers: Mapping[str, str],
     made_by: Mapping[ProductId, str],
+    record: TrackRecord,
 ) -> tuple[Experiment, ...]:
-    """Every experiment that the data can answer; ``makers`` by model, ``made_by`` by product."""
+    """Return what the data can answer; ``makers`` are by model, ``made_by`` by product."""
     shared = [board for board in leaderboards if board.agreement]
     packs = [board for board in leaderboards if len(board.counted) >= PACK]
     found = []
@@ -91,80 +103,88 @@ def compute(
         found += [_agreement_on_first(shared), _overlap_of_lists(shared)]
     if len(packs) >= MIN_BOARDS:
         found.append(_outsider(packs))
-    repeated = [(board, known) for board in leaderboards if (known := board.repeatability)]
-    if len(repeated) >= MIN_BOARDS:
-        found.append(_noise(repeated))
-    rounds = [
-        (board, known.same_winner) for board, known in repeated if known.same_winner is not None
-    ]
-    if len(rounds) >= MIN_BOARDS:
-        found.append(_second_round(rounds))
+    if len(leaderboards) >= MIN_BOARDS:
+        found.append(_rules(leaderboards))
+    repeats = repeatability.by_model(leaderboards)
+    noise = Noise.of([each for own in repeats.values() for each in own])
+    if noise and noise.n >= MIN_BOARDS:
+        repeated = [board for board in leaderboards if board.repeatability]
+        found.append(_noise(noise, repeats, _newest(repeated)))
+    if record.agreed:
+        found.append(_track_record(record))
     if advantages := own_maker.advantages(leaderboards, makers, made_by):
         found.append(_own_maker(advantages, _newest(leaderboards)))
-    return (*found, *_streaks(aggregates), *_repeats_that_differ(aggregates))
+    return (*found, *_survival(aggregates), *_confirmed_changes(aggregates))
 
 
-def _noise(repeated: Sequence[tuple[Leaderboard, Repeatability]]) -> Experiment:
+def _noise(noise: Noise, repeats: Mapping[str, Sequence[Repeats]], date: str) -> Experiment:
     """How far one assistant's answers to one question differ."""
-    by_model: dict[str, list[Repeats]] = {}
-    for _, known in repeated:
-        for model, repeats in known.repeats.items():
-            by_model.setdefault(model, []).append(repeats)
-    every = [repeats for found in by_model.values() for repeats in found]
-    pairs = sum([repeats.pairs for repeats in every])
+    pairs = sum([each.pairs for own in repeats.values() for each in own])
     return Experiment(
         slug="how-noisy-is-one-answer",
-        title="How noisy is one answer?",
-        method=(
-            "Take each assistant’s last answers to one question by one served version, five at "
-            "most, and compare every two of them: whether they name the same #1, whether the lists "
-            "are the same, and their average overlap. The chart shows the mean over categories "
-            "of the share of pairs, with Wilson’s interval at 95% over categories; the finding "
-            "counts all pairs alike, so that categories asked more often weigh more."
-        ),
         finding=(
             f"Asked the same question twice, an assistant names the same #1 in "
-            f"{_share(sum([r.same_first for r in every]), pairs)} and gives the same list in "
-            f"{_share(sum([r.same_list for r in every]), pairs)} of cases; its two lists overlap "
-            f"by {fmean([r.overlap for r in every]):.0%} on average "
-            f"(n = {pairs:,} pairs of answers, {len(repeated):,} categories)."
+            f"{noise.same_first:.1%} and gives the same list in {noise.same_list:.1%} of cases; "
+            f"its two lists overlap by {noise.overlap:.0%} on average "
+            f"(n = {noise.n:,} questions to one assistant, {pairs:,} pairs of answers)."
         ),
-        date=_newest([board for board, _ in repeated]),
+        date=date,
         chart=Chart(
             "Asked twice, the same #1",
             tuple(
-                _share_bar(model, [r.same_first / r.pairs for r in by_model[model]])
-                for model in sorted(by_model)
+                _share_bar(model, [each.same_first for each in repeats[model]])
+                for model in sorted(repeats)
             ),
+            counted="questions",
         ),
     )
 
 
-def _second_round(rounds: Sequence[tuple[Leaderboard, bool]]) -> Experiment:
-    """How often the round before had the same merged #1."""
-    by_level: dict[str, list[bool]] = {"all": [same for _, same in rounds]}
-    for level in ("clear", "open", "contradicted"):
-        by_level[level] = [same for board, same in rounds if board.certainty.level == level]
+def _rules(leaderboards: Sequence[Leaderboard]) -> Experiment:
+    """How often other usual rules of counting have the same #1."""
+    n = len(leaderboards)
+    whole = sum([all(board.rules.values()) for board in leaderboards])
+    agreeing = {
+        rule: [board.rules[rule] for board in leaderboards if rule in board.rules]
+        for rule in (*rules.POINTS, rules.CONDORCET)
+    }
     return Experiment(
-        slug="how-often-a-second-round-agrees",
-        title="How often does a second round agree?",
-        method=(
-            "In every category whose assistants have all answered on two days, merge everybody’s "
-            "newest answers and, apart from that, everybody’s newest of earlier days; count how "
-            "often both have the same #1, with Wilson’s interval at 95%. The level of a category "
-            "rests on the same answers, so it explains rather than foretells."
-        ),
+        slug="would-another-rule-choose-another",
         finding=(
-            f"Two rounds in a row put the same product first in "
-            f"{_share(sum(by_level['all']), len(rounds))} of categories "
-            f"(n = {len(rounds):,} categories)."
+            f"In {_share(whole, n)} of rankings no usual way of counting puts another product "
+            f"before the #1 (n = {n:,} rankings)."
         ),
-        date=_newest([board for board, _ in rounds]),
+        date=_newest(leaderboards),
         chart=Chart(
-            "Two rounds, the same #1",
-            tuple(_share_bar(level, same) for level, same in by_level.items() if same),
+            "Rankings where the rule has the same #1",
+            tuple(_share_bar(rule, agrees) for rule, agrees in agreeing.items() if agrees),
+            counted="rankings",
         ),
     )
+
+
+def _track_record(record: TrackRecord) -> Experiment:
+    """Whether the next round agreed, by what we had said."""
+    every = [agreed for own in record.agreed.values() for agreed in own]
+    bars = [
+        _share_bar(words, record.agreed[level])
+        for level, words in LEVELS.items()
+        if level in record.agreed
+    ]
+    return Experiment(
+        slug="track-record",
+        finding=f"{track_record_sentence(record)} (n = {len(every):,} rounds with a next one).",
+        date=record.until,
+        chart=Chart("The next round had the same #1", tuple(bars), counted="rounds"),
+    )
+
+
+def track_record_sentence(record: TrackRecord) -> str:
+    """Return how often the next round agreed with what was clear, without its full stop."""
+    clear = record.agreed.get("clear")
+    if not clear:
+        return "No ranking with a clear lead has had another round yet"
+    return f"When we said clear, the next round agreed in {sum(clear):,} of {len(clear):,}"
 
 
 def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
@@ -183,13 +203,6 @@ def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
         chart = Chart("More points than from the others", (bar,), low=-5.0, high=5.0)
     return Experiment(
         slug="own-maker",
-        title="Do assistants favour their maker?",
-        method=(
-            "In every category where a product is made by the company behind one of the "
-            "assistants, as product files and models.json tell, take that assistant’s mean points "
-            "for it over its last answers less the mean of the others’; then the mean over "
-            "categories with Student’s interval at 95%. Points go from 5 for a #1 to 1 for a #5."
-        ),
         finding=told,
         date=date,
         chart=chart,
@@ -215,11 +228,6 @@ def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
     n = len(leaderboards)
     return Experiment(
         slug="agreement-on-first",
-        title="How often do the assistants agree on #1?",
-        method=(
-            "For every category that at least two assistants answered, count the product with the "
-            "most first places: all of them (unanimous), more than half (majority), fewer (split)."
-        ),
         finding=(
             f"All assistants name the same #1 in {_share(labels['unanimous'], n)} of rankings, "
             f"more than half of them in {_share(labels['majority'], n)}, fewer in "
@@ -237,10 +245,7 @@ def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
 
 
 def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
-    overlaps: dict[tuple[str, str], list[float]] = {}
-    for board in leaderboards:
-        for pair, overlap in board.agreement.overlaps.items() if board.agreement else ():
-            overlaps.setdefault(pair, []).append(overlap)
+    overlaps = by_pair(board.agreement for board in leaderboards)
     means = {pair: fmean(values) for pair, values in overlaps.items()}
     pairs = sorted(means, key=lambda pair: (-means[pair], pair))
     most, least = pairs[0], pairs[-1]
@@ -256,11 +261,6 @@ def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
     every = [overlap for values in overlaps.values() for overlap in values]
     return Experiment(
         slug="overlap-of-lists",
-        title="How much do two assistants’ lists overlap?",
-        method=(
-            "Average overlap (from 0, disjoint, to 1, identical; higher places weigh more) of two "
-            "assistants’ lists in every category that both answered, then the mean over categories."
-        ),
         finding=(
             f"{told}. The mean of all comparisons is {fmean(every):.2f} "
             f"(n = {len(every):,} comparisons)."
@@ -285,74 +285,56 @@ def _outsider(leaderboards: Sequence[Leaderboard]) -> Experiment:
     shares = ", ".join(f"{model} in {_share(alone[model], asked[model])}" for model in order)
     return Experiment(
         slug="who-leaves-the-pack",
-        title="Which assistant most often stands alone?",
-        method=(
-            "For every category that at least three assistants answered, see whether exactly one "
-            "names another #1 than the one all others share; count that per assistant, as a share "
-            "of the categories it answered."
-        ),
         finding=f"Alone against all others: {shares} (n = {len(leaderboards):,} categories).",
         date=_newest(leaderboards),
     )
 
 
-def _streaks(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
-    """How long a #1 holds, over the streaks that ended."""
-    followed = [r for aggregate in aggregates for r in aggregate.streaks if r.over or r.polls > 1]
-    ended = [streak for streak in followed if streak.over]
-    if not ended:
+def _survival(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
+    """How long a #1 holds."""
+    followed = [s for aggregate in aggregates for s in aggregate.streaks if s.followed]
+    steps = survival(followed, LONGEST)
+    if not steps:
         return
-    polls = median([streak.polls for streak in ended])
+    lasting = sum([not streak.over for streak in followed])
+    later = [f"{step.share:.1%} after {step.answers}" for step in (*steps[1:2], *steps[2:][-1:])]
+    standing = listed([f"{steps[0].share:.1%} still stand after one more answer", *later])
     yield Experiment(
         slug="how-long-a-first-place-lasts",
-        title="How long does an assistant’s #1 last?",
-        method=(
-            "Follow each assistant’s #1 through its successful polls of one question, of each day "
-            "the last. A reign ends when another product takes over; its length is the number of "
-            "its polls. Reigns seen in one poll only and not yet ended are left out; those that "
-            "still last are not counted as ended."
-        ),
         finding=(
-            f"In {len(ended):,} of {len(followed):,} cases a first place was lost, in half of them "
-            f"after at most {_number(polls, 'answer')} (n = {_number(len(ended), 'ended reign')})."
+            f"Of first places, {standing} (n = {plural(len(followed), 'first place')}, "
+            f"{lasting:,} of them not lost yet)."
         ),
         date=max([streak.end for streak in followed])[:10],
         chart=Chart(
-            "Ended reigns by their length",
-            (
-                *(
-                    _share_bar(_number(length, "poll"), [s.polls == length for s in ended])
-                    for length in range(1, LONGEST)
-                ),
-                _share_bar(f"{LONGEST} polls or more", [s.polls >= LONGEST for s in ended]),
+            "First places that still stand",
+            tuple(
+                Bar(
+                    f"after {plural(step.answers, 'more answer')}",
+                    step.share,
+                    step.interval,
+                    step.streaks,
+                )
+                for step in steps
             ),
-            counted="ended reigns",
+            counted="first places followed so long",
         ),
     )
 
 
-def _repeats_that_differ(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
-    """How often #1 changes: changes per repeated answer."""
+def _confirmed_changes(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
+    """How often a new #1 is named again."""
     changes = [change for aggregate in aggregates for change in aggregate.changes]
-    streaks = [streak for aggregate in aggregates for streak in aggregate.streaks]
-    repeats = sum([streak.polls - (not streak.over) for streak in streaks])
     if not changes:
         return
     confirmed = sum([change.confirmed for change in changes])
     yield Experiment(
-        slug="how-often-a-first-place-flips",
-        title="How often does asking again bring another #1?",
-        method=(
-            "Compare every successful poll with the same assistant’s previous successful poll of "
-            "the same question, of each day the last. A change is confirmed when the next answer "
-            "names the new #1 again and the last confirmed #1 was another."
-        ),
+        slug="how-often-a-change-is-confirmed",
         finding=(
-            f"{_share(len(changes), repeats)} of repeated answers named another #1; "
-            f"{confirmed:,} of {_number(len(changes), 'change')} confirmed "
-            f"(n = {_number(repeats, 'repeated answer')})."
+            f"Of changes of an assistant’s #1, {_share(confirmed, len(changes))} have been "
+            f"confirmed by its next answer (n = {plural(len(changes), 'change')})."
         ),
-        date=max([streak.end for streak in streaks])[:10],
+        date=max([change.current_at for change in changes])[:10],
     )
 
 
@@ -362,7 +344,3 @@ def _newest(leaderboards: Sequence[Leaderboard]) -> str:
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}%"
-
-
-def _number(number: float, what: str) -> str:
-    return f"{number:,g} {what}" if number == 1 else f"{number:,g} {what}s"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings import agreement, certainty, merging, repeatability, rounds, wordings
+from store.rankings import agreement, certainty, merging, repeatability, rounds, rules, wordings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from store.rankings.aggregates import CategoryAnswers
     from store.rankings.certainty import Certainty
@@ -25,7 +25,8 @@ class Leaderboard(Struct, frozen=True, dict=True):
     """A ranked category. ``newest`` is the time of the newest counted poll.
 
     ``question`` is the wording that was answered, ``next_question`` the file's if that differs.
-    ``log`` are all answers of the category, ``slugs`` those of all products in them.
+    ``log`` are all answers of the category, ``slugs`` those of all products in them. Of ``asked``
+    polls of the configured models, whatever they asked, ``answered`` brought an answer.
     """
 
     slug: str
@@ -37,6 +38,8 @@ class Leaderboard(Struct, frozen=True, dict=True):
     entries: tuple[merging.Entry, ...]
     agreement: agreement.Agreement | None
     newest: str
+    asked: int
+    answered: int
     log: AnswerLog
     slugs: Mapping[ProductId, str]
     site: Site
@@ -74,6 +77,11 @@ class Leaderboard(Struct, frozen=True, dict=True):
         """The #1, and whatever is truly tied with it."""
         return merging.leaders(self.entries)
 
+    @cached_property
+    def rules(self) -> Mapping[str, bool]:
+        """Whether each usual rule of counting puts nothing before the #1; see :func:`rules.say`."""
+        return rules.say(self.entries)
+
     def runs(self) -> dict[str, Run]:
         """Return the run of each counted model; not kept, for its sums are large."""
         return self.log.runs(self.question, self.models)
@@ -105,14 +113,29 @@ class Leaderboard(Struct, frozen=True, dict=True):
         return tuple(rounds.follow(self.log, self.category.question, models, self.site, self.slugs))
 
     @cached_property
+    def leader_changes(self) -> tuple[Round, ...]:
+        """The rounds in which another product came to lead by more than chance, oldest first.
+
+        Made when first asked for, in a tenth of a millisecond a round.
+        """
+        is_measurable = len(set(self.log.days)) > certainty.FEWEST_DAYS
+        return tuple(day for day in self.rounds if day.leader) if is_measurable else ()
+
+    @cached_property
     def repeatability(self) -> Repeatability | None:
         """How alike answers are; made when first asked for, in about a millisecond."""
-        return repeatability.measure(self.windows, self.slugs)
+        return repeatability.measure(self.windows)
 
     @property
     def configured(self) -> int:
         """How many models are asked, whether they answered or not."""
         return len(self.counted) + len(self.missing)
+
+
+def leader_changes(boards: Iterable[Leaderboard]) -> list[tuple[Leaderboard, Round]]:
+    """Return the rounds in which another product came to lead a ranking, newest first."""
+    rounds = [(board, day) for board in boards for day in board.leader_changes]
+    return sorted(rounds, key=lambda pair: pair[1].date, reverse=True)
 
 
 def board(
@@ -126,6 +149,7 @@ def board(
     counted = merging.count(stands.answers)
     entries = merging.merge(counted, slugs)
     models_counted = {answer.model for answer in counted}
+    tallies = [answers.tallies[model] for model in models if model in answers.tallies]
     return Leaderboard(
         slug=answers.slug,
         category=answers.category,
@@ -136,6 +160,8 @@ def board(
         entries=entries,
         agreement=agreement.measure(counted, entries),
         newest=stands.newest,
+        asked=sum([tally.asked for tally in tallies]),
+        answered=sum([tally.answers for tally in tallies]),
         log=answers.log,
         slugs=slugs,
         site=site,

@@ -3,19 +3,23 @@
 A trend compares like with like. The windows are the 7 days that end with the newest poll's day
 and the 7 before. Only cells (one category, one model, one wording, one instrument) with a
 successful poll in both count, each by its newest poll in either window; raw counts would "move"
-whenever polling gets denser.
+whenever polling gets denser. So many products are tried at once that some would move by chance
+alone: of those called up or down one in twenty may be (Benjamini and Hochberg).
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from fractions import Fraction
+from itertools import chain
+from math import comb
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from store.rankings.merging import ResolvedAnswer
     from store.rankings.names import ProductId
@@ -29,8 +33,8 @@ MIN_CELLS = 8
 """Cells under which a trend is ``insufficient``; a published rule (store/README.md, Figures)."""
 MIN_DISCORDANT = 6
 """Changed cells under which it is, too; the least for a two-sided sign test at 5 % (2 / 2⁶)."""
-CHI_SQUARE_95 = 3.84
-"""The 95 % point of χ² with one degree of freedom, for McNemar's test."""
+FALSE_DISCOVERIES = Fraction(1, 20)
+"""The share of false ones, at most, that is expected among the products called up or down."""
 
 
 class CellPoll(Struct, frozen=True, gc=False):
@@ -75,47 +79,68 @@ def recent(answers: Sequence[ResolvedAnswer]) -> Cells:
     return tuple(map(tuple, cells.values()))
 
 
-class Trends:
-    """The trend of every product, from all cells' recent polls and the newest poll's day."""
+def trends(
+    categories: Iterable[Cells], today: dt.date, first_mentions: Mapping[ProductId, dt.date]
+) -> dict[ProductId, Trend]:
+    """Return the trend of each product, by when it was first named; ``today`` ends the window.
 
-    def __init__(
-        self, cells: Mapping[str, Cells], today: dt.date, before: Trends | None = None
-    ) -> None:
-        """Count the cells of each category; of ``before``, of the same day, those that differ."""
-        self._today, self._cells = today, cells
-        self._window_start = today - WINDOW + _DAY
-        self._now, self._before, self._both = Counter[str](), Counter[str](), Counter[str]()
-        known: Mapping[str, Cells] = {}
-        if before and before._today == today:  # noqa: SLF001 - of the same class
-            known = before._cells  # noqa: SLF001
-            self._now, self._before, self._both = map(Counter, before._counts)  # noqa: SLF001
-        for slug in known.keys() | cells.keys():
-            if known.get(slug) is not cells.get(slug):
-                self._count(known.get(slug, ()), -1)
-                self._count(cells.get(slug, ()), 1)
+    One first named in the window is ``new``; all others with enough cells are tried.
+    """
+    start = today - WINDOW + _DAY
+    now, before, both = Counter[str](), Counter[str](), Counter[str]()
+    for cell in chain.from_iterable(categories):
+        if pair := _compared(cell, start, today):
+            now.update(pair[0])
+            before.update(pair[1])
+            both.update(pair[0] & pair[1])
+    tried = {
+        product: sign_test(now[product] - both[product], before[product] - both[product])
+        for product, first in first_mentions.items()
+        if first < start and _can_tell(now[product], before[product], both[product])
+    }
+    beyond_chance = discoveries(tried)
+    found = {}
+    for product, first in first_mentions.items():
+        delta, cells = (
+            now[product] - before[product],
+            now[product] + before[product] - both[product],
+        )
+        direction: Direction = "up" if delta > 0 else "down"
+        if first >= start:
+            direction = "new"
+        elif product not in beyond_chance:
+            direction = "flat" if product in tried else "insufficient"
+        points = round(100 * delta / cells, 1) if cells else None
+        found[product] = Trend(now[product], before[product], cells, points, direction)
+    return found
 
-    @property
-    def _counts(self) -> tuple[Counter[ProductId], ...]:
-        return self._now, self._before, self._both
 
-    def _count(self, cells: Cells, by: int) -> None:
-        for cell in cells:
-            if pair := _compared(cell, self._window_start, self._today):
-                now, before = pair
-                for counter, found in zip(self._counts, (now, before, now & before), strict=True):
-                    for product in found:
-                        counter[product] += by
+def _can_tell(now: int, before: int, both: int) -> bool:
+    """Return whether enough cells list a product, and enough of them in one window alone."""
+    return now + before - both >= MIN_CELLS and now + before - 2 * both >= MIN_DISCORDANT
 
-    def of(self, product: ProductId, first_mention: dt.date) -> Trend:
-        """The trend of one product; it is ``new`` if ``first_mention`` is in the current window."""
-        now, before, both = self._now[product], self._before[product], self._both[product]
-        cells = now + before - both
-        delta = round(100 * (now - before) / cells, 1) if cells else None
-        if first_mention >= self._window_start:
-            direction: Direction = "new"
-        else:
-            direction = _direction(cells, now - both, before - both)
-        return Trend(now, before, cells, delta, direction)
+
+def sign_test(ups: int, downs: int) -> Fraction:
+    """Return the exact two-sided p of so many moves up and down, were both equally likely.
+
+    >>> sign_test(6, 0), sign_test(3, 4)
+    (Fraction(1, 32), Fraction(1, 1))
+    """
+    n = ups + downs
+    tail = sum(comb(n, k) for k in range(min(ups, downs) + 1))
+    return min(Fraction(1), Fraction(2 * tail, 2**n))
+
+
+def discoveries(tried: Mapping[ProductId, Fraction]) -> set[ProductId]:
+    """Return the products whose p is beyond chance among all that were tried.
+
+    By Benjamini and Hochberg: of m the k with the smallest p, for the largest k whose p is at
+    most k/m of :data:`FALSE_DISCOVERIES`.
+    """
+    order = sorted(tried, key=tried.__getitem__)
+    step = FALSE_DISCOVERIES / max(len(order), 1)
+    most = max((k for k, product in enumerate(order, 1) if tried[product] <= k * step), default=0)
+    return set(order[:most])
 
 
 def _compared(
@@ -128,12 +153,3 @@ def _compared(
     now = next((poll for poll in cell if start <= poll.day <= today), None)
     before = next((poll for poll in cell if start - WINDOW <= poll.day < start), None)
     return (set(now.products), set(before.products)) if now and before else None
-
-
-def _direction(cells: int, only_now: int, only_before: int) -> Direction:
-    discordant = only_now + only_before
-    if cells < MIN_CELLS or discordant < MIN_DISCORDANT:
-        return "insufficient"
-    if (only_now - only_before) ** 2 / discordant < CHI_SQUARE_95:
-        return "flat"
-    return "up" if only_now > only_before else "down"

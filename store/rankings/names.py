@@ -103,7 +103,7 @@ def slug(name: str) -> str:
 def slugs(name: str) -> Iterator[str]:
     """Every address that a name can have, in order of preference, without end.
 
-    After :func:`slug` and :func:`hashed_slug` comes one with all digits of the digest, which no
+    After :func:`slug` comes the one with six digits of the digest, then one with all, which no
     other name has. A product file may still have that slug; then follows the digest of the digest.
     """
     plain, own_key = _transliterated(name), key(name)
@@ -120,11 +120,6 @@ def plain_slug(name: str) -> str | None:
     """The address that a name has without a digest; ``None`` if another name has it too."""
     plain = _transliterated(name)
     return plain if _is_own(plain, key(name)) else None
-
-
-def hashed_slug(name: str) -> str:
-    """The address of a name whose plain slug is not its own."""
-    return _with_digits(_transliterated(name), _digest(key(name))[:_DIGITS])
 
 
 def _is_own(plain: str, own_key: str) -> bool:

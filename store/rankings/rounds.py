@@ -1,4 +1,4 @@
-"""Rounds: the #1 and its level as of every day with answers, and when another product leads.
+"""Rounds: the #1 and its level as of every day with answers; when another leads; our own record.
 
 The raw #1 changes in 28 to 61 of 100 simulated rounds without any real change; a leader that must
 stand alone, by more than chance, in 0.1 at most. It is slow: silence is not stability.
@@ -7,7 +7,7 @@ stand alone, by more than chance, in 0.1 at most. It is slow: silence is not sta
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from store.rankings.runs import Run, VersionChange
 from store.rankings.wordings import Wordings, standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from store.rankings.names import ProductId
     from store.rankings.runs import AnswerLog, Asking, LoggedAnswer
@@ -31,20 +31,25 @@ Means = dict["ProductId", Fraction]
 class LeaderChange(Struct, frozen=True):
     """Another product leads alone, over so many ``answers``.
 
-    ``cause`` is the change of version with which it coincides, of the assistant whose answers are
-    over half of the shift.
+    ``since`` is the UTC date on which the one before last led alone. ``cause`` is the change of
+    version with which it coincides, of the assistant whose answers are over half of the shift.
     """
 
     before: ProductId
     after: ProductId
+    since: str
     answers: int
     cause: VersionChange | None
 
 
 class Round(Struct, frozen=True):
-    """A UTC day with answers: the #1 of the ranking at its end, its level, and another leader."""
+    """A UTC day with answers: the #1 of the ranking at its end, its level, and another leader.
+
+    ``question`` is the wording that the ranking answers.
+    """
 
     date: str
+    question: str
     first: ProductId
     level: Level
     leader: LeaderChange | None
@@ -80,8 +85,34 @@ def follow(
         current = {model: runs[stands.question, model] for model in places}
         comparison = Comparison(list(current.values()), slugs)
         level = comparison.level(first, tied=is_tied)
-        change = leaders.setdefault(stands.question, Leaders()).next(current, comparison)
-        yield Round(date, first, level, change)
+        change = leaders.setdefault(stands.question, Leaders()).next(date, current, comparison)
+        yield Round(date, stands.question, first, level, change)
+
+
+class TrackRecord(Struct, frozen=True):
+    """How often the round after a round had the same #1.
+
+    By the level of the earlier one, whether the later one ``agreed``; ``until`` is the day of the
+    last round, empty without any.
+    """
+
+    agreed: Mapping[Level, Sequence[bool]]
+    until: str
+
+
+def track_record(categories: Iterable[Sequence[Round]], closed: str) -> TrackRecord:
+    """Compare the rounds of each category, up to the last ``closed`` day, with the next ones.
+
+    Rounds that answer different questions are not compared.
+    """
+    agreed: dict[Level, list[bool]] = {}
+    until = ""
+    for rounds in categories:
+        for one, following in pairwise(rounds):
+            if following.date <= closed and one.question == following.question:
+                agreed.setdefault(one.level, []).append(one.first == following.first)
+                until = max(until, following.date)
+    return TrackRecord(agreed, until)
 
 
 class Leaders:
@@ -89,25 +120,35 @@ class Leaders:
 
     def __init__(self) -> None:
         self._leader: ProductId | None = None
+        self._date = ""
         self._means: Mapping[str, Means] = {}
-        self._versions: Mapping[str, str | None] = {}
+        self._askings: Mapping[str, Asking] = {}
 
-    def next(self, runs: Mapping[str, Run], comparison: Comparison) -> LeaderChange | None:
-        """Return what changed since a leader last stood alone; ``None`` while none does."""
+    def next(
+        self, date: str, runs: Mapping[str, Run], comparison: Comparison
+    ) -> LeaderChange | None:
+        """Return what changed since a leader last stood alone; ``None`` while none does.
+
+        Nothing is said to have changed where an assistant is asked with another instrument since.
+        """
         if not comparison.is_measured or not comparison.stands_alone:
             return None
-        before, leader = self._leader, comparison.order[0]
-        means, versions = self._means, self._versions
-        self._leader = leader
+        before, since, leader = self._leader, self._date, comparison.order[0]
+        means, askings = self._means, self._askings
+        self._leader, self._date = leader, date
         self._means = {m: {p: run.mean_points(p) for p in run.named} for m, run in runs.items()}
-        self._versions = {model: run.asking.version for model, run in runs.items()}
-        if before is None or before == leader:
+        self._askings = {model: run.asking for model, run in runs.items()}
+        if before in (None, leader) or any(
+            asking.instrument != self._askings.get(model, asking).instrument
+            for model, asking in askings.items()
+        ):
             return None
         model = _mover(before, leader, means, self._means)
-        known = model in means and model in self._means
-        cause = VersionChange.of(model, versions[model], self._versions[model]) if known else None
+        cause = None
+        if model in means and model in self._means:
+            cause = VersionChange.of(model, askings[model].version, self._askings[model].version)
         answers = sum(len(day) for run in runs.values() for day in run.days)
-        return LeaderChange(before, leader, answers, cause)
+        return LeaderChange(before, leader, since, answers, cause)
 
 
 def _mover(

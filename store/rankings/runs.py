@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from store.rankings.merging import Places, ResolvedAnswer
     from store.rankings.names import ProductId
 
+DAY = 86_400
+"""Seconds of a day."""
+
 MAX_DAYS = 260
 """Days of a run that count, the newest: five years of weeks, or a year of working days."""
 
@@ -33,8 +36,9 @@ WINDOW = 5
 MOST_PRODUCTS = 0xFFFF
 """Products of a category up to which a place takes two bytes in a log."""
 
-Renewal = Literal["instrument", "version", "question"]
-"""What changed when a run began anew: how an assistant is asked, who answers, or the question."""
+Renewal = Literal["instrument", "record", "version", "question"]
+"""What changed when a run began anew: how an assistant is asked, that this is recorded, who
+answers, or the question."""
 
 
 class Asking(Struct, frozen=True):
@@ -119,6 +123,11 @@ class AnswerLog(Struct, frozen=True, gc=False):
         """Iterate over the answers, oldest first."""
         return map(self._answer, range(len(self.asking)))
 
+    @property
+    def days(self) -> list[int]:
+        """The UTC days of the answers, counted from 1970."""
+        return [time // DAY for time in self.times]
+
     def _answer(self, at: int) -> LoggedAnswer:
         row = self.places[PLACES * at : PLACES * (at + 1)]
         names = tuple([self.products[number - 1] if number else None for number in row])
@@ -193,9 +202,10 @@ class Run:
 
     def _settle(self) -> None:
         """Count what came since: most runs are too short for anybody to ask for their sums."""
-        for day, sign in self._pending:
-            self._count(day, sign)
-        self._pending.clear()
+        if self._pending:
+            for day, sign in self._pending:
+                self._count(day, sign)
+            self._pending.clear()
 
     def _count(self, day: Sequence[LoggedAnswer], sign: int) -> None:
         """Add the points of a day to the sums, or take them out again."""
@@ -223,15 +233,15 @@ class Run:
     def squares(self, one: ProductId, other: ProductId) -> float:
         """Return the sum over days of the squared deviations of the difference of two products."""
         self._settle()
-        products, n = self._cross_sums, len(self.days)
+        sums, products, n = self._sums, self._cross_sums, len(self.days)
         pair = (one, other) if one < other else (other, one)
         total = (
             products.get((one, one), 0)
             + products.get((other, other), 0)
             - 2 * products.get(pair, 0)
         )
-        difference = self.sums.get(one, 0) - self.sums.get(other, 0)
-        return (n * total - difference * difference) / (n * self.scale * self.scale)
+        difference = sums.get(one, 0) - sums.get(other, 0)
+        return (n * total - difference * difference) / (n * self._scale * self._scale)
 
     @property
     def renewal(self) -> Renewal | None:
@@ -239,7 +249,7 @@ class Run:
         if self.before is None:
             return None
         if self.before.instrument != self.asking.instrument:
-            return "instrument"
+            return "instrument" if self.before.instrument else "record"
         if VersionChange.of(self.asking.model, self.before.version, self.asking.version):
             return "version"
         return "question" if self.before.question != self.asking.question else None

@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec import Struct
 
-from store.rankings import assistants, experiments, products, topics
+from store.rankings import (
+    agreement,
+    assistants,
+    experiments,
+    mentions,
+    products,
+    repeatability,
+    rounds,
+    topics,
+)
 from store.rankings.certainty import Level
-from store.rankings.mentions import Trends
 from store.rankings.names import slugs
+from store.rankings.repeatability import Noise
 from store.search import Document, Index
 
 if TYPE_CHECKING:
@@ -25,8 +34,11 @@ if TYPE_CHECKING:
     from store.rankings.changes import Change
     from store.rankings.experiments import Experiment
     from store.rankings.leaderboards import Leaderboard
+    from store.rankings.mentions import Trend
     from store.rankings.names import ProductId
     from store.rankings.products import ProductProfile
+    from store.rankings.repeatability import Repeats
+    from store.rankings.rounds import TrackRecord
     from store.rankings.topics import RankedPart, RankedTopic
     from store.records import Category, Topic
 
@@ -57,8 +69,9 @@ class SiteSummary(Struct, frozen=True, dict=True):
     """Everything that is over all categories.
 
     ``makers`` are keys of company names by model. ``ranked`` is by title, ``changes`` newest first,
-    ``mentioned`` most mentioned first. ``successes`` counts successful polls, those of deleted
-    categories too; ``tracked`` counts categories with at least one. ``aggregates`` are there for
+    ``mentioned`` most mentioned first, ``closed`` the last closed day, empty if none is.
+    ``successes`` counts successful polls, those of deleted categories too; ``tracked`` counts
+    categories with at least one. ``aggregates`` are there for
     what is only made when it is needed, ``living`` without those of deleted categories.
     """
 
@@ -71,8 +84,8 @@ class SiteSummary(Struct, frozen=True, dict=True):
     successes: int
     tracked: int
     last_poll: str | None
-    trends: Trends
     mentioned: tuple[ProductProfile, ...]
+    closed: str
     retired: tuple[str, ...]
     category_redirects: Mapping[str, str]
     index: Index
@@ -82,7 +95,31 @@ class SiteSummary(Struct, frozen=True, dict=True):
     def experiments(self) -> tuple[Experiment, ...]:
         """The computed experiments; the first time takes a millisecond a category."""
         made_by = {product.id: product.maker for product in self.mentioned if product.maker}
-        return experiments.compute(self.ranked, self.living, self.makers, made_by)
+        return experiments.compute(
+            self.ranked, self.living, self.makers, made_by, self.track_record
+        )
+
+    @cached_property
+    def track_record(self) -> TrackRecord:
+        """How often the next round of a category had the same #1, by the level before."""
+        return rounds.track_record([board.rounds for board in self.ranked], self.closed)
+
+    @cached_property
+    def repeats(self) -> dict[str, list[Repeats]]:
+        """By model, how alike its answers are in each category that it answered twice."""
+        return repeatability.by_model(self.ranked)
+
+    @cached_property
+    def noise(self) -> Noise | None:
+        """How alike the answers of all assistants are when they are asked again."""
+        return Noise.of([repeats for own in self.repeats.values() for repeats in own])
+
+    @cached_property
+    def trends(self) -> dict[ProductId, Trend]:
+        """Whether each product is named more or less often than a week before."""
+        today = dt.date.fromisoformat((self.last_poll or _EPOCH)[:10])
+        first_mentions = {p.id: dt.date.fromisoformat(p.first_mention[:10]) for p in self.mentioned}
+        return mentions.trends([a.recent for a in self.living], today, first_mentions)
 
     @cached_property
     def levels(self) -> dict[Level, tuple[Leaderboard, ...]]:
@@ -108,17 +145,17 @@ class SiteSummary(Struct, frozen=True, dict=True):
     def assistants(self) -> dict[str, AssistantProfile]:
         """What each configured assistant does; the first time as slow as the experiments."""
         return {
-            model: assistants.profile(model, self.ranked, self.aggregates) for model in self.models
+            model: assistants.profile(
+                model, self.ranked, self.aggregates, self.repeats.get(model, ())
+            )
+            for model in self.models
         }
 
     @cached_property
-    def overlaps(self) -> dict[tuple[str, ...], tuple[float, int]]:
+    def overlaps(self) -> dict[tuple[str, str], tuple[float, int]]:
         """The mean overlap of each two assistants' lists, and in how many categories both count."""
-        found: dict[tuple[str, ...], list[float]] = {}
-        for board in self.ranked:
-            for key, overlap in (board.agreement.overlaps if board.agreement else {}).items():
-                found.setdefault(key, []).append(overlap)
-        return {key: (fmean(each), len(each)) for key, each in found.items()}
+        overlaps = agreement.by_pair(board.agreement for board in self.ranked)
+        return {pair: (fmean(each), len(each)) for pair, each in overlaps.items()}
 
     @cached_property
     def topics_of(self) -> dict[str, list[tuple[RankedTopic, RankedPart]]]:
@@ -156,6 +193,7 @@ def summarise(
     aggregates: Mapping[str, CategoryAggregate],
     leaderboards: Mapping[str, Leaderboard],
     named: Mapping[ProductId, ProductProfile],
+    closed: str,
     before: SiteSummary | None,
 ) -> SiteSummary:
     """Aggregate all categories and leaderboards; the same titles keep the search index.
@@ -193,12 +231,8 @@ def summarise(
         successes=sum([aggregate.successes for aggregate in every]),
         tracked=sum([aggregate.successes > 0 for aggregate in living]),
         last_poll=last_poll,
-        trends=Trends(
-            {slug: aggregate.recent for slug, aggregate in current.items()},
-            dt.date.fromisoformat((last_poll or _EPOCH)[:10]),
-            before.trends if before else None,
-        ),
         mentioned=tuple(sorted(by_slug, key=attrgetter("mentions"), reverse=True)),
+        closed=closed,
         retired=tuple(sorted(models.difference(curated.models))),
         category_redirects=redirects,
         index=_index(searched, before.index if before else None),

@@ -24,6 +24,31 @@ if TYPE_CHECKING:
     from store.records import Category, Poll, Site
 
 
+Obstacle = Literal["question", "assistants", "instrument"]
+"""What keeps two rankings from being compared: what was asked, who answered, how it was asked."""
+
+
+class Basis(Struct, frozen=True):
+    """What a ranking is of: one question, and assistants, each with the instrument."""
+
+    question: str
+    instruments: Mapping[str, str | None]
+
+    @classmethod
+    def of(cls, answers: Sequence[ResolvedAnswer]) -> Basis:
+        """Return that of a ranking, by the answers that it counts."""
+        instruments = {answer.model: answer.poll.instrument or None for answer in answers}
+        return cls(answers[0].question, instruments)
+
+    def obstacle(self, other: Basis) -> Obstacle | None:
+        """Return what keeps places from being compared, like with like."""
+        if self.question != other.question:
+            return "question"
+        if self.instruments.keys() != other.instruments.keys():
+            return "assistants"
+        return None if self == other else "instrument"
+
+
 class DayPick(Struct, frozen=True):
     """What came of a model's polls of one day; ``product`` is its #1 if one succeeded."""
 
@@ -36,7 +61,9 @@ class Day(Struct, frozen=True):
     """One day with polls: the merged ranking at its end, and what came of each model's polls.
 
     ``ranks`` are positions, ``places`` the same with a tie's best rank for all it holds.
-    ``versions`` are the models that another version served than on the day of their last answer.
+    ``versions`` are the models that another version served than on the day of their last answer,
+    ``asked_anew`` those asked with another instrument, each with whether the old one is known.
+    ``basis`` is the ranking's, if there is one.
     """
 
     date: str
@@ -44,7 +71,9 @@ class Day(Struct, frozen=True):
     places: Mapping[ProductId, int]
     marks: Mapping[str, DayPick]
     versions: Sequence[VersionChange]
+    asked_anew: Mapping[str, bool]
     leader: LeaderChange | None
+    basis: Basis | None
 
     @property
     def answered(self) -> bool:
@@ -92,7 +121,13 @@ def follow(
             places=places(entries),
             marks=marks,
             versions=[v for m in before if (v := VersionChange.between(before[m], served[m]))],
+            asked_anew={
+                model: bool(old.poll.instrument)
+                for model, old in before.items()
+                if old.poll.instrument != served[model].poll.instrument
+            },
             leader=leaders.get(date),
+            basis=Basis.of([answer for answer, _ in stands.answers]) if stands else None,
         )
 
 

@@ -1,20 +1,20 @@
 """The JSON API: one function for each endpoint."""
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from functools import partial
 from operator import attrgetter
 
 from msgspec import Struct
 
 from store.history import HistoryError
-from store.rankings.changes import Change
-from store.rankings.leaderboards import Leaderboard
+from store.rankings.leaderboards import Leaderboard, leader_changes
 from store.web import as_of, lookup
 from store.web import shapes as wire
 from store.web.answers import QUICK
 from store.web.endpoints import Endpoint, Result, endpoint, rows
 from store.web.errors import Refused
 from store.web.history_shapes import PollRecord
+from store.web.labs_view import labs
 from store.web.queries import (
     AsOf,
     Categories,
@@ -38,6 +38,9 @@ TAGS = {
     "About": "The service's experiments, and how to use it.",
 }
 """Groups of operations, with what each answers."""
+
+MOST_LEADERS = 1000
+"""Changes of a leader that one answer lists."""
 
 
 class Polls(Struct, frozen=True):
@@ -169,12 +172,25 @@ def get_mentions(view: View, query: Tabular) -> wire.MentionList:  # noqa: ARG00
     problems=(404,),
 )
 def get_changes(view: View, query: Changes) -> Result[wire.ChangeList]:
-    """Flips of a model's #1.
+    """Flips of a model's #1, and changes of a ranking's leader.
 
     The newest changes of one model's #1 in one category, newest first. A change is
-    confirmed once the model's next answer agrees with it.
+    confirmed once the model's next answer agrees with it. Beside them, under `leaders`,
+    are those of the merged rankings: another product came to lead by more than chance.
     """
-    known = list(_narrowed(view, query))
+    slugs = _slugs(view, query)
+    known = [
+        change
+        for change in view.snapshot.summary.changes
+        if query.confirmed in (None, change.confirmed)
+        and (slugs is None or change.slug in slugs)
+        and change.current_at[:10] >= (query.since or "")
+    ]
+    ranked = view.snapshot.summary.ranked
+    boards = [board for board in ranked if slugs is None or board.slug in slugs]
+    leaders = [
+        (board, day) for board, day in leader_changes(boards) if day.date >= (query.since or "")
+    ]
     start = 0
     if query.before is not None:
         places = (i for i, change in enumerate(known, 1) if change.poll == query.before)
@@ -186,11 +202,12 @@ def get_changes(view: View, query: Changes) -> Result[wire.ChangeList]:
     if end < len(known):
         part = {"limit": str(query.limit), "before": known[end - 1].poll}
         following = view.at.changes(**spelled(query, **part))
-    return Result(view.change_list(known[start:end], len(known)), following)
+    shown = view.change_list(known[start:end], len(known), leaders[:MOST_LEADERS])
+    return Result(shown, following)
 
 
-def _narrowed(view: View, query: Changes) -> Iterator[Change]:
-    """Yield the changes that a query asks for, newest first."""
+def _slugs(view: View, query: Changes) -> Collection[str] | None:
+    """Return the categories that a query asks about; ``None`` if about all."""
     others = spelled(query, topic=None)
     topic = lookup.topic_parameter(
         view, query.topic, lambda slug: view.at.changes(topic=slug, **others)
@@ -199,14 +216,8 @@ def _narrowed(view: View, query: Changes) -> Iterator[Change]:
     if query.slug is not None:
         given = spelled(query, slug=None)
         lookup.board(view, query.slug, lambda slug: view.at.changes(slug=slug, **given))
-    for change in view.snapshot.summary.changes:
-        if (
-            (query.since is None or change.current_at[:10] >= query.since)
-            and (slugs is None or change.slug in slugs)
-            and query.slug in (None, change.slug)
-            and query.confirmed in (None, change.confirmed)
-        ):
-            yield change
+        slugs = {query.slug} if slugs is None else slugs & {query.slug}
+    return slugs
 
 
 def _write_polls(polls: Polls, query: History) -> bytes:
@@ -256,17 +267,28 @@ def _no_cursor(what: str) -> Refused:
     return Refused("unknown-cursor", why)
 
 
+@endpoint("/api/v1/instruments.json", "Over time", page=lambda view, _: view.at.page("methodology"))
+def get_instruments(view: View, query: Query) -> wire.InstrumentList:  # noqa: ARG001
+    """How the models were asked.
+
+    Every way of asking that a poll of the history names as its instrument: prompt, form of the
+    answer, web search, model and whatever else is sent. Answers to different ones are never
+    compared. Polls without one are older than this record, or of sample models.
+    """
+    return view.instrument_list()
+
+
 @endpoint("/api/v1/labs.json", "About", page=lambda view, _: view.at.page("labs"))
 def get_labs(view: View, query: Query) -> wire.Labs:  # noqa: ARG001
     """The service's own experiments.
 
     Each with its method, its finding and the address of the full write-up.
     """
-    return view.labs()
+    return labs(view)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     search, list_categories, list_topics, get_best_in_category, get_product, get_mentions,
-    get_changes, get_history, get_labs,
+    get_changes, get_history, get_instruments, get_labs,
 )  # fmt: skip
 """The endpoints of the API but for those that describe it, see :mod:`store.web.openapi`."""

@@ -6,8 +6,8 @@ Why: store/README.md, As of.
 import datetime as dt
 from collections.abc import Callable, Sequence
 
-from store.chains import Entry, day_after
 from store.counting import LineIndex, as_known
+from store.ledger import Entry, day_after
 from store.line_codec import POLL_DECODER
 from store.rankings import aggregates, leaderboards
 from store.rankings.leaderboards import Leaderboard

@@ -93,7 +93,7 @@ def examples(view: View) -> dict[str, openapi.Examples]:
 
 def _asked(view: View) -> Iterator[tuple[Endpoint, Query]]:
     """Yield what the examples ask."""
-    for each in (api.list_topics, api.get_labs):
+    for each in (api.list_topics, api.get_instruments, api.get_labs):
         yield each, Query()
     yield api.get_mentions, Tabular()
     yield api.get_changes, Changes()

@@ -17,7 +17,7 @@ from store.times import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from store.chains import Present
+    from store.ledger import Present
     from store.memory import Store
     from store.search.meaning import Meaning
     from store.snapshot import Snapshot

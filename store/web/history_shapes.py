@@ -31,6 +31,10 @@ class PollUsage(JsonObject, frozen=True, kw_only=True):
     input_tokens: int
     output_tokens: int
     usd: float | None
+    searches: Annotated[
+        int | UnsetType,
+        Meta(description="How often it searched the web; absent where the provider says nothing."),
+    ] = UNSET
 
 
 class PollRecord(JsonObject, frozen=True, kw_only=True):
@@ -67,6 +71,13 @@ class PollRecord(JsonObject, frozen=True, kw_only=True):
     served_model: str | None
     request_id: str | None
     web_search: bool
+    instrument: Annotated[
+        str | UnsetType,
+        Meta(
+            description="What it was asked with, see instruments.json: 12 hex digits; absent in "
+            "older polls and those of sample models."
+        ),
+    ] = UNSET
     usage: PollUsage | None
     latency_ms: int | None
     cooldown_until: (

@@ -4,7 +4,7 @@ Names and types of published fields never change; objects may gain fields (store
 Answers).
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
@@ -40,8 +40,9 @@ RankRange = Annotated[
     Meta(
         min_length=2,
         max_length=2,
-        description="Best and worst rank that the windowed answers leave possible, at 95 %, among "
-        "all products that they name, which may be more than are in the ranking.",
+        description="Best and worst rank that the runs leave possible: one more than the products "
+        "ahead of it, and all that are named less those that it is ahead of. Each holds by itself; "
+        "runs may name more products than are in the ranking.",
     ),
 ]
 LevelSentence = Annotated[
@@ -54,9 +55,10 @@ OwnMaker = Annotated[
 CertaintyLevel = Annotated[
     Level,
     Meta(
-        description="unmeasured: a model has answered only once. clear: over the models' last "
-        "answers the #1 is ahead of every other product by more than chance. open: it cannot be "
-        "told apart from others. contradicted: another product is ahead of it by more than chance."
+        description="unmeasured: a model's run has under three days, or all together under twelve. "
+        "clear: over the runs the #1 is ahead of every other product by more than chance, and not "
+        "tied. open: it cannot be told apart from others. contradicted: another product is ahead "
+        "of it by more than chance."
     ),
 ]
 ModelRanks = Annotated[
@@ -208,6 +210,31 @@ class Agreement(JsonObject, frozen=True, kw_only=True):
     ]
 
 
+class Rules(JsonObject, frozen=True, kw_only=True):
+    """How many usual rules of counting put nothing before the same #1."""
+
+    agree: Annotated[int, Meta(ge=1, description="Rules that do; one that has it level does.")]
+    of: Annotated[
+        int,
+        Meta(
+            ge=6,
+            le=7,
+            description="Rules tried on the same lists: 5-4-3-2-1 points (that of the ranking), "
+            "most #1s, most in the top three, most named at all, Dowdall (1, 1/2, … 1/5), Formula "
+            "1 (25, 18, 15, 12, 10), and Condorcet where a product beats every other one in pairs.",
+        ),
+    ]
+
+
+class Response(JsonObject, frozen=True, kw_only=True):
+    """How many polls of a category brought an answer, whatever its wording was."""
+
+    answered: Annotated[int, Meta(ge=1, description="Polls that did.")]
+    of: Annotated[
+        int, Meta(ge=1, description="All polls of the configured models, but for withheld ones.")
+    ]
+
+
 class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
     """One category's merged ranking and what each model said."""
 
@@ -235,12 +262,17 @@ class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
             "any more; null in the ranking as it stands."
         ),
     ]
+    asked: Annotated[
+        str, Meta(description="How the models were asked, in a sentence: with web search or not.")
+    ]
     models: Annotated[list[str], Meta(description="The models that took part.")]
     missing: Annotated[list[str], Meta(description="Configured models without a counted answer.")]
     consensus: Annotated[str | None, Meta(description="Sentence that says who agrees on #1.")]
     disagreement: Annotated[str | None, Meta(description="Sentence that says who differs.")]
     agreement: Agreement | None
     certainty: Certainty
+    rules: Rules
+    response: Response
     combined: Annotated[list[RankedEntry], Meta(description="Merged ranking, best first.")]
     per_model: Annotated[
         dict[str, list[ModelPick]], Meta(description="Each model's own ranked list, by name.")
@@ -315,14 +347,47 @@ class Change(JsonObject, frozen=True, kw_only=True):
     api: Api
 
 
+class LeaderChange(JsonObject, frozen=True, kw_only=True):
+    """Another product came to lead a merged ranking, alone and by more than chance."""
+
+    slug: Annotated[str, Meta(description="Category slug.")]
+    title: str
+    from_: Annotated[str, Meta(description="The product that led alone before.")] = field(
+        name="from"
+    )
+    to: Annotated[str, Meta(description="The product that leads alone now.")]
+    from_date: Annotated[Date, Meta(description="The last day on which the one before did.")]
+    to_date: Annotated[Date, Meta(description="The first day on which the new one did.")]
+    answers: Annotated[int, Meta(ge=1, description="Answers that show it.")]
+    model: Annotated[
+        str | None,
+        Meta(
+            description="The model that brought over half of it and whose served version changed "
+            "meanwhile, if one did; that is no proof of a cause."
+        ),
+    ]
+    served_model_from: Annotated[str | None, Meta(description="Its served version before.")]
+    served_model_to: Annotated[str | None, Meta(description="Its served version since then.")]
+    page: Page
+    api: Api
+
+
 class ChangeList(JsonObject, frozen=True, kw_only=True):
-    """The newest changes of the models' #1 picks."""
+    """The newest changes of the models' #1 picks, and of the merged rankings' leaders."""
 
     last_checked: Time | None
     tracked: Annotated[int, Meta(ge=0, description="Categories with a successful poll.")]
     count: Annotated[int, Meta(ge=0, description="Changes listed here, 1,000 at most.")]
     total: Annotated[int, Meta(ge=0, description="Changes ever seen.")]
     changes: Annotated[list[Change], Meta(description="Newest first.")]
+    leaders: Annotated[
+        list[LeaderChange],
+        Meta(
+            description="Changes of a merged ranking's leader, newest first, 1,000 at most. "
+            "`since`, `topic` and `slug` narrow them; the rest is about `changes` alone. They are "
+            "found late, or never: an empty list does not say that nothing changed."
+        ),
+    ]
 
 
 class CategoryItem(JsonObject, frozen=True, kw_only=True):
@@ -376,7 +441,15 @@ class Mention(JsonObject, frozen=True, kw_only=True):
         name="pollsPrev7d"
     )
     delta: Annotated[float | None, Meta(description="Difference in percentage points.")]
-    direction: Direction
+    direction: Annotated[
+        Direction,
+        Meta(
+            description="new: first named in the last week. insufficient: under 8 cells, or under "
+            "6 that list it in one week alone. up, down: these moved by more than chance, by the "
+            "exact binomial test with false discoveries held at 5 % over all products that are "
+            "neither new nor insufficient. flat: else."
+        ),
+    ]
     categories: Annotated[int, Meta(ge=0, description="Leaderboards it appears on.")]
     page: Page
     api: Api
@@ -390,6 +463,53 @@ class MentionList(JsonObject, frozen=True, kw_only=True):
     products: Annotated[list[Mention], Meta(description="Most mentioned first, 100 at most.")]
 
 
+class Instrument(JsonObject, frozen=True, kw_only=True):
+    """A way of asking: all that is sent but the question."""
+
+    id: Annotated[
+        str,
+        Meta(description="What polls name as instrument: the start of the SHA-256 of its file."),
+    ]
+    models: Annotated[list[str], Meta(description="The models that ever answered to it.")]
+    counted: Annotated[int, Meta(ge=0, description="Answers to it that count in rankings now.")]
+    api: Annotated[str, Meta(description="The wire format.")]
+    requested_model: Annotated[
+        str | None, Meta(description="The model that was asked for, in its provider's words.")
+    ]
+    web_search: bool
+    structured: Annotated[str, Meta(description="How the form of the answer is asked for.")]
+    system: Annotated[str, Meta(description="What the model is told to be.")]
+    prompt: Annotated[str, Meta(description="What it is asked; {question} is the question.")]
+    request: Annotated[
+        dict[str, Any],
+        Meta(description="Body of the request, with {system} and {prompt} for these two texts."),
+    ]
+
+
+class InstrumentList(JsonObject, frozen=True, kw_only=True):
+    """How the models were asked: every instrument, those of the present rankings first."""
+
+    count: Annotated[int, Meta(ge=0, description="Number of instruments.")]
+    instruments: list[Instrument]
+
+
+class LabsFigure(JsonObject, frozen=True, kw_only=True):
+    """A figure of an experiment."""
+
+    label: str
+    value: Annotated[float, Meta(description="A share from 0 to 1, or points.")]
+    interval: Interval
+    n: Annotated[int, Meta(ge=1, description="What it was counted in.")]
+
+
+class LabsChart(JsonObject, frozen=True, kw_only=True):
+    """The figures of an experiment."""
+
+    what: Annotated[str, Meta(description="What they say.")]
+    counted: Annotated[str, Meta(description="What every n counts.")]
+    figures: list[LabsFigure]
+
+
 class LabsExperiment(JsonObject, frozen=True, kw_only=True):
     """One of the service's own experiments."""
 
@@ -397,6 +517,7 @@ class LabsExperiment(JsonObject, frozen=True, kw_only=True):
     title: str
     method: str
     finding: str
+    chart: Annotated[LabsChart | None, Meta(description="Null where a sentence says all.")]
     date: Date
     url: Annotated[str, Meta(description="Address of the full write-up.", extra_json_schema=_URI)]
 

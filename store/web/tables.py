@@ -23,7 +23,7 @@ POLL_COLUMNS = (
     "id", "slug", "model", "polledAt", "question",
     *(f"{name}{rank}" for rank in _PICKS for name in ("product", "domain")),
     "reason", "caveat", "error", "failure", "servedModel", "requestId", "webSearch",
-    "inputTokens", "outputTokens", "usd", "latencyMs", "withheld",
+    "instrument", "inputTokens", "outputTokens", "usd", "searches", "latencyMs", "withheld",
 )  # fmt: skip
 """The columns of a poll: product and domain of its ranks 1 to 5, and one reason, that of its #1."""
 

@@ -1,6 +1,5 @@
 """What one request sees: a snapshot at one base URL, and every wire shape that is made from it."""
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -8,12 +7,12 @@ from functools import cached_property
 from store.counting import LineIndex
 from store.rankings import sentences
 from store.rankings.changes import Change
-from store.rankings.experiments import Experiment
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import CountedAnswer, Entry
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
-from store.records import Site, WrittenExperiment
+from store.rankings.rounds import LeaderChange, Round
+from store.records import Site
 from store.search import Hits, Kind
 from store.search.meaning import Meaning
 from store.snapshot import Snapshot
@@ -90,12 +89,15 @@ class View:
             updated=board.updated,
             as_of=as_of,
             final=as_of <= self.snapshot.ledger.closed if as_of else None,
+            asked=sentences.asked(board),
             models=[answer.model for answer in board.counted],
             missing=list(board.missing),
             consensus=sentences.consensus(board.agreement, names),
             disagreement=sentences.disagreement(board.counted, board.entries, names),
             agreement=self._agreement(board),
             certainty=sure.summary(),
+            rules=wire.Rules(agree=sum(board.rules.values()), of=len(board.rules)),
+            response=wire.Response(answered=board.answered, of=board.asked),
             combined=[self._ranked(board, entry, sure) for entry in board.entries],
             per_model={a.model: self._picks(a) for a in board.counted},
             missed_by_model={
@@ -184,8 +186,10 @@ class View:
             for topic in self.snapshot.summary.topics
         ]
 
-    def change_list(self, shown: Sequence[Change], total: int) -> wire.ChangeList:
-        """Return changes of the models' #1 picks in current names, newest first, of so many."""
+    def change_list(
+        self, shown: Sequence[Change], total: int, leaders: Iterable[tuple[Leaderboard, Round]]
+    ) -> wire.ChangeList:
+        """Return changes of the models' #1 picks, of so many, and of leaders, newest first."""
         summary = self.snapshot.summary
         titles = {aggregate.slug: aggregate.category.title for aggregate in summary.aggregates}
         names = {product.id: product.name for product in summary.mentioned}
@@ -195,6 +199,11 @@ class View:
             count=len(shown),
             total=total,
             changes=[self._change(change, titles, names) for change in shown],
+            leaders=[
+                self._leader_change(board, day.date, day.leader)
+                for board, day in leaders
+                if day.leader
+            ],
         )
 
     def mention_list(self) -> wire.MentionList:
@@ -210,24 +219,35 @@ class View:
             ],
         )
 
-    def labs(self) -> wire.Labs:
-        """The computed experiments and those written by hand, newest first."""
-        found: dict[str, Experiment | WrittenExperiment] = {}
-        found |= {e.slug: e for e in self.snapshot.summary.experiments}
-        found |= self.snapshot.catalogue.labs
-        experiments = [
-            wire.LabsExperiment(
-                slug=slug,
-                title=experiment.title,
-                method=experiment.method,
-                finding=experiment.finding,
-                date=str(experiment.date),
-                url=self.at.experiment_page(slug),
+    def instrument_list(self) -> wire.InstrumentList:
+        """How the assistants were asked, those ways first by which most rankings came about."""
+        snapshot = self.snapshot
+        counted = Counter(
+            answer.answered.poll.instrument
+            for board in snapshot.summary.ranked
+            for answer in board.counted
+        )
+        models: dict[str | None, set[str]] = {}
+        for aggregate in snapshot.aggregates.values():
+            for asking in aggregate.log.askings:
+                models.setdefault(asking.instrument, set()).add(asking.model)
+        instruments = [
+            wire.Instrument(
+                id=id_,
+                models=sorted(models.get(id_, ())),
+                counted=counted[id_],
+                api=each.api,
+                requested_model=each.model,
+                web_search=each.web_search,
+                structured=each.structured,
+                system=each.system,
+                prompt=each.prompt,
+                request=each.request,
             )
-            for slug, experiment in sorted(found.items())
+            for id_, each in snapshot.catalogue.instruments.items()
         ]
-        experiments.sort(key=lambda experiment: experiment.date, reverse=True)
-        return wire.Labs(count=len(experiments), experiments=experiments)
+        instruments.sort(key=lambda each: (-each.counted, each.models, each.id))
+        return wire.InstrumentList(count=len(instruments), instruments=instruments)
 
     def search(self, query: str, limit: int, kind: Kind | None = None) -> Hits:
         """What fits a query, best first."""
@@ -379,8 +399,8 @@ class View:
             from_=names[change.previous],
             to=names[change.current],
             reason=change.reason,
-            from_date=sentences.dated(change.previous_at),
-            to_date=sentences.dated(change.current_at),
+            from_date=change.previous_at[:10],
+            to_date=change.current_at[:10],
             confirmed=change.confirmed,
             served_model_from=change.version.before if change.version else None,
             served_model_to=change.version.after if change.version else None,
@@ -388,9 +408,27 @@ class View:
             api=self.at.category(change.slug),
         )
 
+    def _leader_change(
+        self, board: Leaderboard, date: str, change: LeaderChange
+    ) -> wire.LeaderChange:
+        products, cause = self.snapshot.products, change.cause
+        return wire.LeaderChange(
+            slug=board.slug,
+            title=board.category.title,
+            from_=products[change.before].name,
+            to=products[change.after].name,
+            from_date=change.since,
+            to_date=date,
+            answers=change.answers,
+            model=cause.model if cause else None,
+            served_model_from=cause.before if cause else None,
+            served_model_to=cause.after if cause else None,
+            page=self.at.category_page(board.slug),
+            api=self.at.category(board.slug),
+        )
+
     def _mention(self, rank: int, product: ProductProfile, leaderboards: int) -> wire.Mention:
-        first = dt.date.fromisoformat(sentences.dated(product.first_mention))
-        trend = self.snapshot.summary.trends.of(product.id, first)
+        trend = self.snapshot.summary.trends[product.id]
         return wire.Mention(
             rank=rank,
             slug=product.slug,

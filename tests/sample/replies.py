@@ -14,7 +14,7 @@ from sample.draws import digest, seed
 from sample.opinions import EPOCH, ranked, title_text
 from sample.subjects import subject_of
 from sample.writing import Author
-from store.polls.providers import Reply, Tokens
+from store.polls.providers.envelopes import Reply, Tokens
 from store.records import SAMPLE, Category, Failure, FailureKind
 
 FAILING = 0.03  # share of polls that bring no answer
@@ -60,10 +60,8 @@ def _served_model(assistant: str, at: dt.datetime) -> str:
     return f"sample-{name or 'x'}-{at.year}-{(at.month - 1) // 3 * 3 + 1:02d}"
 
 
-def reply(
-    slug: str, category: Category, assistant: str, at: dt.datetime, repeat: int = 0
-) -> tuple[Reply, int]:
-    """Make up a reply and the milliseconds it took; at each ``repeat`` of a day another one."""
+def reply(slug: str, category: Category, assistant: str, at: dt.datetime, repeat: int = 0) -> Reply:
+    """Make up a reply, with the milliseconds it took; at each ``repeat`` of a day another one."""
     at = at.astimezone(dt.UTC)
     days = (at - EPOCH) / dt.timedelta(days=1)
     again = (repeat,) if repeat else ()
@@ -83,14 +81,15 @@ def reply(
         if number < len(_FAILURES):
             kind, _, error, took = _FAILURES[number]
             known = request_id if kind not in {"timeout", "network"} else None
-            failed = Reply(outcome=Failure(kind=kind, error=error), request_id=known)
-            return failed, took + int(took * 0.2 * chance.random())
+            latency = took + int(took * 0.2 * chance.random())
+            failure = Failure(kind=kind, error=error)
+            return Reply(outcome=failure, request_id=known, latency_ms=latency)
         text = _unreadable(text, answer, chance)
     tokens = Tokens(input=430 + len(category.question) // 4, output=len(text.encode()) // 4 + 1)
-    answered = Reply(
+    return Reply(
         outcome=text,
         served_model=_served_model(assistant, at),
         request_id=request_id,
         tokens=tokens,
+        latency_ms=latency,
     )
-    return answered, latency

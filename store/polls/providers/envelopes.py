@@ -1,23 +1,95 @@
-"""What the providers' envelopes have in common: statuses, error bodies, loosely typed JSON."""
+"""What goes to providers and comes back: statuses, error bodies, loosely typed JSON."""
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from store.cleaning import clean
-from store.polls.providers import Reply, Request, Tokens
-from store.records import Failure
+from store.records import Assistant, Failure, FailureKind
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+MAX_SEARCHES = 5
+"""How many web searches one poll may make, where a provider lets us say so."""
 
-    from store.polls.providers import Response
-    from store.records import Assistant, FailureKind
+
+class Request(Struct, frozen=True):
+    """An HTTP request, not sent yet. ``headers`` hold the key: never log or store one.
+
+    A POST has its ``body`` as JSON, or with a ``file`` as the fields of a form; a GET has none.
+    """
+
+    url: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+    method: Literal["POST", "GET"] = "POST"
+    file: bytes | None = None
+
+
+class Response(Struct, frozen=True):
+    """What came back: ``headers`` have lower-case names, ``body`` is undecoded.
+
+    Where nothing did, ``loss`` says why; ``is_free`` if that surely cost nothing.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    loss: Failure | None = None
+    is_free: bool = False
+
+
+class Tokens(Struct, frozen=True):
+    """What a provider says it counted; ``searches`` are ``None`` where it says nothing of them."""
+
+    input: int
+    output: int
+    searches: int | None = None
+
+    def __add__(self, other: Tokens) -> Tokens:
+        """What two requests came to."""
+        known = [n for n in (self.searches, other.searches) if n is not None]
+        searches = sum(known) if known else None
+        return Tokens(self.input + other.input, self.output + other.output, searches)
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """A provider's envelope, opened: the model's text or the failure, and what is known beside.
+
+    ``passing`` failures may pass when asked again soon, after ``wait`` seconds if the body says
+    so; ``lasting`` ones (a bad key, spent money, a model that is gone) meet every other poll too,
+    as may an answer that cost far more than was reserved for it. ``tier`` is the one that answered.
+    ``notes`` are for the record.
+
+    Sending adds what it came to: the ``latency_ms`` of the last of ``attempts``, the seconds of a
+    ``pause`` for the assistant, and the provider's time as ``at`` where ours does not fit.
+    """
+
+    outcome: str | Failure
+    served_model: str | None = None
+    request_id: str | None = None
+    tokens: Tokens | None = None
+    passing: bool = False
+    lasting: bool = False
+    wait: float | None = None
+    tier: str | None = None
+    notes: tuple[str, ...] = ()
+    latency_ms: int | None = None
+    attempts: int = 1
+    pause: float | None = None
+    at: datetime | None = None
+
+    @property
+    def failure(self) -> FailureKind | None:
+        """The kind of the failure, if it is one."""
+        return None if isinstance(self.outcome, str) else self.outcome.kind
+
 
 Value = TypeVar("Value")
 
@@ -31,38 +103,21 @@ LASTING = frozenset({401, 402, 403, 404})
 """Statuses that every further poll of the assistant would meet too."""
 
 
-class Errors(Struct, frozen=True):
-    """What a provider's own error codes mean, beside the HTTP statuses that all share.
-
-    ``statuses`` gives the HTTP status that a code or type stands for where none came with it,
-    ``spent`` the codes that say that the money is spent, not the rate.
-    """
-
-    statuses: Mapping[str, int]
-    spent: frozenset[str]
-
-
-SPENT = frozenset({
-    "insufficient_quota",
-    "credit_balance_exhausted",
-    "organization_spend_limit_exceeded",
-    "project_spend_limit_exceeded",
-    "organization_usage_limit_exceeded",
-    "enforced_spend_limit_reached",
-})  # fmt: skip
-"""Error codes and types by which providers say that the money is spent, not the rate."""
-
-STATUS_OF = {
+ERRORS = {
     "rate_limit_exceeded": 429,
     "rate_limit_error": 429,
     "server_error": 500,
     "api_error": 500,
     "overloaded_error": 529,
+    "insufficient_quota": 402,
+    "credit_balance_exhausted": 402,
+    "organization_spend_limit_exceeded": 402,
+    "project_spend_limit_exceeded": 402,
+    "organization_usage_limit_exceeded": 402,
+    "enforced_spend_limit_reached": 402,
 }
-"""The status that an error code stands for when it comes with HTTP 200."""
-
-COMMON = Errors(STATUS_OF, SPENT)
-"""The codes of the vendors whose formats are spoken here, and of their kin."""
+"""The HTTP status that an error's code or type stands for, whatever the status it comes with where
+it is 402: the money is spent, not the rate. Of the vendors whose formats are spoken here."""
 
 MAX_ID = 200
 MOST_TOKENS = 10**15
@@ -74,17 +129,11 @@ CUT_OFF = Failure("truncated", "The answer was cut off at the output limit.")
 
 
 def opened(
-    response: Response, request_id: str | None = None, errors: Errors = COMMON
+    response: Response, request_id: str | None = None, errors: Mapping[str, int] = ERRORS
 ) -> dict[str, Any] | Reply:
     """Return a successful response's JSON object, or the reply that says why there is none."""
     known = identity(request_id)
-    try:
-        body = msgspec.json.decode(response.body)
-    except (ValueError, RecursionError):
-        body = None
-    if isinstance(body, list) and len(body) == 1:
-        body = body[0]
-    envelope = members(body)
+    envelope = read_object(response.body)
     error = envelope.get("error")
     if response.status >= 400 or error:  # noqa: PLR2004 - HTTP's own boundary
         return _refused(response.status, members(error) or {"message": error}, known, errors)
@@ -98,7 +147,7 @@ def opened(
 
 
 def _refused(
-    status: int, error: Mapping[str, Any], request_id: str | None, errors: Errors
+    status: int, error: Mapping[str, Any], request_id: str | None, errors: Mapping[str, int]
 ) -> Reply:
     """Return what a status and an error body stand for, and whether it will pass."""
     message = " ".join(text(error.get("message")).split())
@@ -151,12 +200,12 @@ def identity(*candidates: Any) -> str | None:
     return None
 
 
-def counted(given: Any, produced: Any, searches: Any = 0) -> Tokens | None:
+def counted(given: Any, produced: Any, searches: Any) -> Tokens | None:
     """What was used, if the provider counted tokens; lists are added up without their gaps."""
     totals = [_total(given), _total(produced)]
     if None in totals:
         return None
-    return Tokens(totals[0] or 0, totals[1] or 0, _total(searches) or 0)
+    return Tokens(totals[0] or 0, totals[1] or 0, _total(searches))
 
 
 def request(
@@ -184,12 +233,11 @@ def anthropic_headers(key: str | None) -> dict[str, str]:
 
 
 def of_host(values: Mapping[str, Value], assistant: Assistant) -> Value | None:
-    """Return what belongs to the domain of an assistant's host; loopback is ``localhost``."""
+    """Return what belongs to the domain of an assistant's host, or to any host (``*``)."""
     host = urlsplit(assistant.base_url or "").hostname or ""
-    if host in LOOPBACK:
-        return values.get("localhost")
+    host = "localhost" if host in LOOPBACK else host
     domains = (domain for domain in values if f".{host}".endswith(f".{domain}"))
-    return values.get(next(domains, ""))
+    return values.get(next(domains, "*"))
 
 
 def _total(value: Any) -> int | None:
@@ -210,22 +258,25 @@ def _codes(error: Mapping[str, Any]) -> Iterable[str]:
                 yield "insufficient_quota"
 
 
-def _meant(status: int, error: Mapping[str, Any], codes: set[str], errors: Errors) -> int:
+def _meant(
+    status: int, error: Mapping[str, Any], codes: set[str], errors: Mapping[str, int]
+) -> int:
     """Return the status an error stands for: HTTP's own, unless an error came with a 200."""
     if status >= 400:  # noqa: PLR2004 - HTTP's own boundary
         return status
     code = error.get("code")
     if isinstance(code, int) and 400 <= code < 600:  # noqa: PLR2004 - likewise
         return code
-    return next((errors.statuses[name] for name in sorted(codes & errors.statuses.keys())), status)
+    return next((errors[name] for name in sorted(codes & errors.keys())), status)
 
 
-def _kind(status: int, codes: set[str], message: str, errors: Errors) -> FailureKind:
+def _kind(status: int, codes: set[str], message: str, errors: Mapping[str, int]) -> FailureKind:
     """Return the kind of failure; some vendors tell a bad key or spent credit only with a 400."""
     bad = status == 400  # noqa: PLR2004
     if status in (401, 403) or "API_KEY_INVALID" in codes or (bad and "api key" in message):
         return "auth"
-    if status == 402 or codes & errors.spent or (bad and "credit balance" in message):  # noqa: PLR2004
+    is_spent = status == 402 or any(errors.get(code) == 402 for code in codes)  # noqa: PLR2004
+    if is_spent or (bad and "credit balance" in message):
         return "quota"
     return "rate_limited" if status == 429 else "http"  # noqa: PLR2004
 
@@ -239,3 +290,34 @@ def _retry_delay(error: Mapping[str, Any]) -> float | None:
         if found := _DELAY.fullmatch(text(detail.get("retryDelay"))):
             return float(found.group(1))
     return None
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that a body is, alone or in a list as Google's errors are; or {}."""
+    try:
+        value = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return {}
+    return members(value[0] if isinstance(value, list) and len(value) == 1 else value)
+
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
+
+
+def path_id(value: Any) -> str | None:
+    """Return a provider's id if it can stand in a path: it is sent back with our key."""
+    name = text(value)
+    return name if _ID.fullmatch(name) else None
+
+
+def as_response(status: Any, body: Any, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a result as the response it would have been, had its item been sent by itself."""
+    code = status if isinstance(status, int) else 0
+    return Response(code, headers or {}, json.dumps(body).encode())
+
+
+def number(value: Any) -> int:
+    """Return a count; Google's JSON holds one as text. What is not a count counts nothing."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value[:18])
+    return value if isinstance(value, int) and value > 0 else 0

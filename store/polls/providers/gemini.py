@@ -1,18 +1,75 @@
-"""Google's Gemini API, ``generateContent``."""
+"""Google: Gemini's ``generateContent``, and its batch mode."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-from store.polls.prompt import ANSWER_SCHEMA
-from store.polls.providers import Prompt, Request, Response, Tokens
+from store.polls.prompt import ANSWER_SCHEMA, Prompt
 from store.polls.providers import envelopes as wire
-from store.polls.providers.batches.gemini import GeminiQueue
-from store.polls.providers.provider import Provider
+from store.polls.providers.envelopes import Request, Response, Tokens
+from store.polls.providers.provider import (
+    UNASKED,
+    Items,
+    Provider,
+    Queue,
+    Remote,
+    Result,
+    grpc_error,
+)
+from store.records import Assistant, Failure
 
-if TYPE_CHECKING:
-    from store.polls.providers.batches import Queue
-    from store.records import Assistant, Failure
+PREFIX = "batches/"
+"""How the name of a batch begins; the rest is its id."""
+ENDS = {"SUCCEEDED": "missing", "CANCELLED": "cancelled", "EXPIRED": "expired"}
+"""Why an item has no answer, by how its batch ended; of a failed one none was asked."""
+
+
+class GeminiQueue(Queue):
+    """Gives the results with the batch."""
+
+    MAX_REQUESTS = 100
+    """Few, so that the results stay small."""
+    CANCEL = ":cancel"
+    headers = staticmethod(wire.goog_api_key)
+
+    # https://ai.google.dev/gemini-api/docs/batch-api
+    def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
+        """The batch, under our label; it holds its items."""
+        requests = [{"request": body, "metadata": {"key": id_}} for id_, body in items.items()]
+        batch = {"displayName": label, "inputConfig": {"requests": {"requests": requests}}}
+        path = f"models/{self._assistant.model}:batchGenerateContent"
+        return self._post(path, {"batch": batch})
+
+    def read_batch(self, described: dict[str, Any]) -> Remote | None:
+        """A batch; a state that nobody knows is taken to be open."""
+        name = wire.text(described.get("name"))
+        id_ = wire.path_id(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
+        if id_ is None:
+            return None
+        metadata = wire.members(described.get("metadata"))
+        state = wire.text(metadata.get("state")).rpartition("_STATE_")[2]
+        return Remote(
+            id=id_,
+            state="failed" if state == "FAILED" else "ended" if state in ENDS else "open",
+            files=(id_,) if state in ENDS else (),
+            unasked=UNASKED[ENDS.get(state, "missing")],
+            why=wire.text(wire.members(described.get("error")).get("message")) or None,
+        )
+
+    def read_results(self, body: bytes) -> Iterator[Result]:
+        """Each item's result, by its key; in ``response`` or, the same, in ``metadata``."""
+        batch = wire.read_object(body)
+        places = (batch.get("response"), wire.members(batch.get("metadata")).get("output"))
+        for place in places:
+            listed = wire.members(wire.members(place).get("inlinedResponses"))
+            for each in wire.items(listed.get("inlinedResponses")):
+                identifier = wire.text(wire.members(each.get("metadata")).get("key"))
+                if error := wire.members(each.get("error")):
+                    yield identifier, grpc_error(error)
+                else:
+                    yield identifier, wire.as_response(200, each.get("response"))
+
 
 FILTERED = frozenset(
     {"SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION", "LANGUAGE"}
@@ -26,6 +83,7 @@ class Gemini(Provider):
     PATH = "generateContent"
     OUTPUT_LIMIT = "maxOutputTokens"
     FLEX = True
+    QUEUES = {"*": GeminiQueue}  # noqa: RUF012
     KEYS = {"GEMINI_API_KEY": "googleapis.com", "GOOGLE_API_KEY": "googleapis.com"}  # noqa: RUF012
 
     # https://ai.google.dev/api/generate-content#method:-models.generatecontent
@@ -49,10 +107,6 @@ class Gemini(Provider):
             body["serviceTier"] = assistant.tier
         path = f"models/{assistant.model}:{self.PATH}"
         return wire.request(assistant, path, wire.goog_api_key(key), body)
-
-    def queue(self, assistant: Assistant) -> type[Queue] | None:  # noqa: ARG002 - as the base
-        """Return the one queue there is."""
-        return GeminiQueue
 
     def tier(self, envelope: dict[str, Any], response: Response) -> str | None:
         """Return the tier of the header or, in a batch without one, of the counts."""

@@ -101,7 +101,7 @@ def _caveats(board: Leaderboard) -> list[tuple[str, str]]:
 
 
 def _events(days: Sequence[Day], snapshot: Snapshot) -> list[tuple[str, str]]:
-    """What happened beyond noise: another version of an assistant, another leader."""
+    """What happened beyond noise: another version, another way of asking, another leader."""
     names = {id_: product.name for id_, product in snapshot.products.items()}
     found = []
     for day in days:
@@ -110,6 +110,10 @@ def _events(days: Sequence[Day], snapshot: Snapshot) -> list[tuple[str, str]]:
             for version in day.versions
             if version.model in snapshot.models
         ]
+        for is_known in (True, False):
+            models = [m for m in snapshot.models if day.asked_anew.get(m) is is_known]
+            if models:
+                found.append((day.date, sentences.asked_anew(models, is_known=is_known)))
         if day.leader:
             found.append((day.date, sentences.leader_change(day.leader, names)))
     return found[::-1]

@@ -13,8 +13,8 @@ from typing import Any
 from flask import Response, request, send_file
 from msgspec import Struct
 
-from store.chains import HEADS, LEDGER
 from store.disk import MISSING, Signature, signature_of
+from store.ledger import HEADS, LEDGER
 from store.publishing import manifest, metadata, tables
 from store.publishing.digests import SUMS
 from store.publishing.directories import CURRENT

@@ -5,7 +5,7 @@ from msgspec import Struct
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import CountedAnswer
 from store.rankings.products import ProductProfile
-from store.rankings.timelines import places
+from store.rankings.timelines import Basis, Obstacle, places
 from store.snapshot import Snapshot
 from store.web import as_of
 from store.web.as_of import Lines
@@ -27,9 +27,13 @@ class Shift(Struct, frozen=True):
 
 
 class Mind(Struct, frozen=True):
-    """An assistant's #1 on each of two days, if it counts; what it ``says`` of the later, when."""
+    """An assistant's #1 on each of two days, if it counts; what it ``says`` of the later, when.
+
+    ``comparable`` if both answer the same question, asked in the same way.
+    """
 
     model: str
+    comparable: bool
     before: ProductProfile | None
     after: ProductProfile | None
     says: str | None
@@ -38,11 +42,12 @@ class Mind(Struct, frozen=True):
     @property
     def changed(self) -> bool:
         """Whether it ranks another product first than before."""
-        return bool(self.before and self.after and self.before.id != self.after.id)
+        both = self.before and self.after and self.comparable
+        return bool(both and self.before != self.after)
 
 
 class Differences(Struct, frozen=True):
-    """Two days of a category; ``comparable`` if both rank answers to the same question."""
+    """Two days of a category; ``obstacle`` is what keeps their places from being compared."""
 
     start: str
     end: str
@@ -50,11 +55,7 @@ class Differences(Struct, frozen=True):
     after: Leaderboard
     shifts: list[Shift]
     minds: list[Mind]
-
-    @property
-    def comparable(self) -> bool:
-        """Whether both days answer the same question; else nobody changed its mind."""
-        return self.before.question == self.after.question
+    obstacle: Obstacle | None
 
 
 def between(
@@ -83,6 +84,7 @@ def between(
         after=after,
         shifts=_shifts(before, after, snapshot),
         minds=_minds(before, after, snapshot),
+        obstacle=_basis(before).obstacle(_basis(after)),
     )
 
 
@@ -105,9 +107,13 @@ def _shifts(before: Leaderboard, after: Leaderboard, snapshot: Snapshot) -> list
 def _minds(before: Leaderboard, after: Leaderboard, snapshot: Snapshot) -> list[Mind]:
     """Every configured assistant that counts on either day."""
     old, new = ({a.model: a for a in board.counted} for board in (before, after))
+    bases = [_basis(board) for board in (before, after)]
+    same_question = bases[0].question == bases[1].question
+    instruments = [basis.instruments for basis in bases]
     return [
         Mind(
             model=model,
+            comparable=same_question and instruments[0].get(model) == instruments[1].get(model),
             before=_first(old.get(model), snapshot),
             after=_first(new.get(model), snapshot),
             says=new[model].answered.poll.reason if model in new else None,
@@ -116,6 +122,10 @@ def _minds(before: Leaderboard, after: Leaderboard, snapshot: Snapshot) -> list[
         for model in snapshot.models
         if model in old or model in new
     ]
+
+
+def _basis(board: Leaderboard) -> Basis:
+    return Basis.of([answer.answered for answer in board.counted])
 
 
 def _first(answer: CountedAnswer | None, snapshot: Snapshot) -> ProductProfile | None:

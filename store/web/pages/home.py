@@ -7,13 +7,12 @@ from typing import Any
 from msgspec import Struct
 
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.sentences import listed
+from store.rankings.sentences import listed, number_in_words
 from store.rankings.topics import RankedTopic
 from store.snapshot import Snapshot
 from store.web.pages.answer_box import Square, level_in_words, squares_now
 from store.web.pages.contexts import PickChange, pick_changes
 from store.web.pages.routes import page
-from store.web.pages.words import number_in_words
 from store.web.queries import Query
 from store.web.view import View
 
@@ -124,15 +123,8 @@ def _findings(snapshot: Snapshot) -> Iterable[Finding]:
             "name the same product first.",
             "labs/agreement-on-first",
         )
-    repeats = [
-        repeats
-        for board in summary.ranked
-        if (known := board.repeatability)
-        for repeats in known.repeats.values()
-    ]
-    if len(repeats) >= MIN_CATEGORIES:
-        pairs = sum(r.pairs for r in repeats)
-        share = 1 - sum(r.same_first for r in repeats) / pairs
+    if summary.noise and summary.noise.n >= MIN_CATEGORIES:
+        share = 1 - summary.noise.same_first
         yield Finding(
             _one_in(share),
             "Ask an assistant the same question twice, and it names another product first "

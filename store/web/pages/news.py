@@ -1,4 +1,7 @@
-"""What changed in a ranking since the day before that brought answers, as sentences."""
+"""What changed in a ranking since the day before that brought answers, as sentences.
+
+Like is compared with like: the same assistants, asked the same question in the same way.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,10 +9,18 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import CountedAnswer
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import listed
-from store.rankings.timelines import Day
+from store.rankings.timelines import Basis, Day, Obstacle
+
+FIRST: Mapping[Obstacle, str] = {
+    "question": "The first ranking for this question",
+    "assistants": "The first ranking of these assistants",
+    "instrument": "The first ranking since the way of asking changed",
+}
+"""What a ranking is that cannot be compared with the one before."""
 
 
 class ChangedChoice(Struct, frozen=True):
@@ -41,12 +52,9 @@ def news(
     if len(answered) < 2 or not answered[-2].places:  # noqa: PLR2004 - it takes two to compare
         return None
     before = answered[-2]
-    earlier: dict[str, ProductId] = {}
-    for day in answered[:-1]:
-        earlier |= {m: mark.product for m, mark in day.marks.items() if mark.product}
     changed, same = [], dict[str, list[str]]()
     for answer in board.counted:
-        was, now = earlier.get(answer.model, ""), answer.answered.first
+        was, now = _choice_before(board, answer, answered[:-1]), answer.answered.first
         if was == now:
             same.setdefault(now, []).append(answer.model)
         elif was in products:
@@ -60,10 +68,26 @@ def news(
     )
 
 
+def _choice_before(board: Leaderboard, answer: CountedAnswer, days: Sequence[Day]) -> ProductId:
+    """Return what an assistant last put first on some days, asked the same; empty if nothing."""
+    poll = answer.answered.poll
+    for day in reversed(days):
+        mark = day.marks.get(answer.model)
+        if mark and mark.product:
+            is_same = board.category.wording(mark.poll.question) == board.question and (
+                mark.poll.instrument or None
+            ) == (poll.instrument or None)
+            return mark.product if is_same else ""
+    return ""
+
+
 def _leader(board: Leaderboard, before: Day, products: Mapping[ProductId, ProductProfile]) -> str:
     """Return whether another product leads the merged ranking than before."""
     was = [product for product, place in before.places.items() if place == 1]
     names = listed([products[product].name for product in board.firsts])
+    basis = Basis.of([answer.answered for answer in board.counted])
+    if obstacle := before.basis and basis.obstacle(before.basis):
+        return f"{FIRST[obstacle]}: {names} {'leads' if len(board.firsts) == 1 else 'lead'}."
     if set(was) == set(board.firsts):
         return f"{names} still {'leads' if len(was) == 1 else 'lead'}."
     old = listed([products[product].name for product in was if product in products])

@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 
 from store.rankings import sentences
-from store.rankings.leaderboards import Leaderboard
-from store.web import api, as_of, descriptions, lookup
+from store.rankings.certainty import Level
+from store.rankings.experiments import track_record_sentence
+from store.rankings.leaderboards import Leaderboard, leader_changes
+from store.web import api, as_of, descriptions, labs_view, lookup
 from store.web.answers import FOR_GOOD, Body, Route, newest
 from store.web.errors import CODES, ParameterError, Refused
 from store.web.pages import (
@@ -42,15 +44,16 @@ from store.web.view import View
 
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
-SHOWN_CHANGES, SHOWN_SINCE = 100, 1000
+SHOWN_CHANGES, SHOWN_SINCE = 40, 1000
 SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
 
 
 class MaybeSearch(Query, frozen=True, kw_only=True):
-    """A search, or everything."""
+    """A search, or every ranking, or those of one level."""
 
     q: Text | None = None
+    level: Level | None = None
 
 
 class FromTo(OfCategory, frozen=True, kw_only=True):
@@ -87,7 +90,13 @@ def changes(view: View, query: Since) -> dict[str, Any]:
     later = [c for c in summary.changes if since is None or c.current_at[:10] >= since]
     most = SHOWN_CHANGES if since is None else SHOWN_SINCE
     newest = list(contexts.pick_changes(later[:most], view.snapshot))
+    names = {id_: product.name for id_, product in view.snapshot.products.items()}
     return {
+        "leaders": [
+            (board, day.date, sentences.leader_change(day.leader, names))
+            for board, day in leader_changes(summary.ranked)[:most]
+            if day.leader and day.date >= (since or "")
+        ],
         "summary": summary,
         "since": since,
         "of": len(later),
@@ -95,7 +104,7 @@ def changes(view: View, query: Since) -> dict[str, Any]:
         "confirmed": sum(change.confirmed for change in summary.changes),
         "days": [
             (date, sorted(group, key=lambda f: (f.title.casefold(), f.change.model)))
-            for date, group in groupby(newest, key=lambda f: sentences.dated(f.change.current_at))
+            for date, group in groupby(newest, key=lambda f: f.change.current_at[:10])
         ],
     }
 
@@ -115,7 +124,7 @@ def mentions(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
 @page("/labs", "labs.html", same=lambda view, _: view.at.api("labs.json"))
 def labs(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show all experiments."""
-    return {"labs": view.labs()}
+    return {"labs": labs_view.labs(view)}
 
 
 @page("/methodology", "methodology.html")
@@ -129,7 +138,9 @@ def methodology(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
         "tied": sum(any(entry.tied for entry in board.entries) for board in leaderboards),
         "stale": sum(answer.stale for board in leaderboards for answer in board.counted),
         "polls": sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
+        "instruments": view.instrument_list().instruments,
         "confirmed": sum(change.confirmed for change in snapshot.summary.changes),
+        "record": track_record_sentence(snapshot.summary.track_record),
     }
 
 
@@ -180,12 +191,16 @@ def _same_search(view: View, query: MaybeSearch) -> str:
 
 @page("/search", "search.html", basis=api.of_search, same=_same_search)
 def search(view: View, query: MaybeSearch) -> dict[str, Any]:
-    """Show what fits a query; without one, every category."""
+    """Show what fits a query; without one, every category, or those of one level."""
     if query.q is None:
-        ranked = view.snapshot.summary.ranked
+        summary = view.snapshot.summary
+        ranked = summary.levels[query.level] if query.level else summary.ranked
         ordered = sorted(ranked, key=lambda b: (b.category.subject.casefold(), b.slug))
         groups = [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]
-        return {"template": "categories.html", "groups": groups}
+        return {"template": "categories.html", "groups": groups, "level": query.level}
+    if query.level is not None:
+        detail = "goes with no search; leave one of both out."
+        raise Refused.parameters([ParameterError(parameter="level", detail=detail)])
     hits = view.search(query.q, HITS)
     results = search_results(query.q, hits, view)
     pair = comparisons.pair_in(query.q, view)
@@ -304,7 +319,7 @@ def product_polls(view: View, query: OfProduct) -> dict[str, Any]:
 @page("/labs/<slug>", "experiment.html", same=lambda view, _: view.at.api("labs.json"))
 def experiment(view: View, query: OfSlug) -> dict[str, Any]:
     """Show the write-up of an experiment."""
-    experiments = view.labs().experiments
+    experiments = labs_view.labs(view).experiments
     found = next((each for each in experiments if each.slug == query.slug), None)
     if found is None:
         raise lookup.no_experiment(view, query.slug)

@@ -1,0 +1,215 @@
+"""What polling works with, and what came of it: a desk, the summary of a run, a poll recorded."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+import msgspec
+from msgspec import Struct, field
+
+from store.files import Catalogue
+from store.history import HistoryError
+from store.polls.asking import Outcome
+from store.polls.assistant_checks import Unready, key_of
+from store.polls.batch_files import BatchFiles
+from store.polls.due import DuePolls, Key, Pair, PollLog, Rounds
+from store.polls.instruments import keep_instrument
+from store.polls.locks import FOLDER
+from store.polls.prices import missing_prices
+from store.polls.sending import FLEX_LIMITS, Limits, Sender
+from store.polls.spending import Budget
+from store.rankings.poll_states import Pause, pause_reason
+from store.rankings.sentences import listed
+from store.records import Assistant, Poll
+from store.settings import Settings
+from store.times import rfc3339
+
+SHORT_OF_FILES = (errno.EMFILE, errno.ENFILE)
+RECORD_SECONDS = 10
+"""How long it is tried to record what was paid for while no file can be opened: other questions of
+the process, on their way, soon give theirs back."""
+
+ANSWERED = "answered"
+NOT_DUE = "not due any more"
+LEFT = "left for next time"
+NOT_ASKED = (NOT_DUE, LEFT)
+
+
+class Summary(Struct):
+    """What became of an assistant's questions in the turns so far.
+
+    ``outcomes`` counts them by name, ``reasons`` has the first sentence for each name. ``pause``
+    says why it is left alone, ``limit`` which limit of money is reached, ``fault`` what keeps it
+    from being asked; ``usd`` is the known cost. Of ``due`` pairs ``batched`` were sent in batches
+    that reserved ``batched_usd``. ``left`` are those whose history cannot be read or written,
+    ``wrong`` says in sentences what may need a person.
+    """
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, str] = field(default_factory=dict)
+    pause: Pause | None = None
+    limit: str | None = None
+    fault: str | None = None
+    usd: float = 0
+    due: int = 0
+    batched: int = 0
+    batched_usd: float = 0
+    left: set[Key] = field(default_factory=set)
+    wrong: list[str] = field(default_factory=list)
+
+    def count(self, name: str, reason: str | None = None) -> None:
+        """Count one question."""
+        self.outcomes[name] += 1
+        if reason:
+            self.reasons.setdefault(name, reason)
+
+    def take_in(self, poll: Poll, pause: Pause | None) -> None:
+        """Count a question that was asked, and the pause that it calls for."""
+        self.count(poll.failure or ANSWERED, poll.error)
+        self.usd += (poll.usage.usd or 0) if poll.usage else 0
+        self.pause = self.pause or pause
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more should be asked of the assistant now."""
+        return bool(self.pause or self.limit or self.fault)
+
+    @property
+    def looked_at(self) -> int:
+        """How many questions something became of."""
+        return sum(self.outcomes.values()) + self.batched
+
+    @property
+    def polled(self) -> int:
+        """How many polls were made and recorded."""
+        return sum(n for name, n in self.outcomes.items() if name not in NOT_ASKED)
+
+    def __str__(self) -> str:
+        """Return the counts and the cost, for people."""
+        failures = sorted(self.outcomes.keys() - {ANSWERED, *NOT_ASKED})
+        order = [ANSWERED, *failures, *NOT_ASKED]
+        counts = [f"{self.outcomes[name]} {name}" for name in order if self.outcomes[name]]
+        counts += [f"{self.batched} sent in batches"] if self.batched else []
+        counts += [f"{self.usd:.4f} USD"] if self.usd else []
+        return ", ".join(counts)
+
+
+class Desk:
+    """What polling touches: history, batches, locks, keys, the network, the clock and money.
+
+    ``record`` appends polls to history; what it would refuse, ``log.history.check_appendable``
+    refuses before anything is asked. A run may spend ``run_usd``; site.json limits the day.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        catalogue: Catalogue,
+        log: PollLog,
+        record: Callable[[Sequence[Poll], str], Sequence[Poll]],
+        stop: threading.Event,
+        run_usd: float | None = None,
+    ) -> None:
+        self.settings = settings
+        self.catalogue = catalogue
+        self.log = log
+        self.clock = log.clock
+        self.stop = stop
+        self.limits = Limits()
+        self.locks = settings.data_dir / FOLDER
+        self.files = BatchFiles(settings.data_dir)
+        self.budget = Budget(
+            self.locks,
+            lambda: rfc3339(self.clock.now())[:10],
+            lambda day: log.usd_on(day) + self.files.reserved_usd(day),
+            catalogue.site.daily_usd,
+            run_usd,
+        )
+        self._record = record
+
+    def check_ready(self, assistant: Assistant) -> str | None:
+        """Return an assistant's key, if it can be asked, and be paid under a limit of money.
+
+        Raises:
+            Unready: it lacks what models.json or the environment should give.
+            SettingsError: the file of its key cannot be read.
+        """
+        is_limited = (self.budget.daily_usd, self.budget.run_usd) != (None, None)
+        if is_limited and (missing := missing_prices(assistant)):
+            needed = f"a limit of money needs {listed(missing)} in models.json"
+            raise Unready(f"{assistant.name}: {needed}")
+        return key_of(assistant, self.settings.secret)
+
+    def sender(self, assistant: Assistant, *, size: int = 0) -> Sender:
+        """Return what sends an assistant's requests; ``size`` is that of long replies in bytes.
+
+        Raises:
+            Unready: its key is missing or cannot be sent.
+            SettingsError: the file of its key cannot be read.
+        """
+        limits = msgspec.structs.replace(self.limits, size=max(self.limits.size, size))
+        if assistant.tier == "flex":
+            limits = msgspec.structs.replace(limits, read=FLEX_LIMITS.read, total=FLEX_LIMITS.total)
+        return Sender(
+            assistant,
+            self.stop,
+            secret=key_of(assistant, self.settings.secret),
+            proxy=self.settings.proxy,
+            limits=limits,
+            clock=self.clock,
+        )
+
+    def pairs(self, assistant: Assistant) -> list[Pair]:
+        """Return every question there is to an assistant."""
+        return [Pair(slug, each, assistant) for slug, each in self.catalogue.categories.items()]
+
+    def due(self, pairs: Sequence[Pair], stands: DuePolls, rounds: Rounds) -> list[Pair]:
+        """Return which of these pairs are due and not with a provider, longest waiting first."""
+        under_way = self.files.under_way(self.catalogue)
+        free = [pair for pair in pairs if pair.key not in under_way]
+        return stands.due(free, rounds, self.clock.now())
+
+    def keep_instrument(self, assistant: Assistant) -> str | None:
+        """Return the id of what an assistant is asked with; see :mod:`store.polls.instruments`.
+
+        Raises:
+            OSError: its text could not be written.
+            Unready, SettingsError: as :meth:`check_ready`.
+        """
+        return keep_instrument(self.settings.data_dir, assistant, self.check_ready(assistant))
+
+    def append(self, outcome: Outcome, summary: Summary, instrument: str | None) -> None:
+        """Append a poll to history with its instrument and the end of its pause; then count it.
+
+        Where the clocks differ its time is the provider's, unless that is over a day beyond ours:
+        one wrong reply would then keep a category from being asked.
+
+        Raises:
+            HistoryError, OSError: it is not recorded.
+        """
+        poll, now, pause = outcome.poll, self.clock.now(), None
+        poll = msgspec.structs.replace(poll, instrument=instrument or msgspec.UNSET)
+        if outcome.at and outcome.at <= now + timedelta(days=1):
+            now = outcome.at
+        if outcome.pause is not None:
+            until = (now + timedelta(seconds=outcome.pause)).replace(microsecond=0)
+            stated = poll.failure == "rate_limited"
+            pause = Pause(until, pause_reason(poll), stated, poll.failure)
+            poll = msgspec.structs.replace(poll, cooldown_until=rfc3339(until))
+        end = time.monotonic() + RECORD_SECONDS
+        while True:
+            try:
+                self._record([poll], rfc3339(now))
+            except HistoryError as error:
+                number = getattr(error.__cause__, "errno", None)
+                if number not in SHORT_OF_FILES or time.monotonic() > end:
+                    raise
+                self.stop.wait(0.1)
+            else:
+                break
+        summary.take_in(poll, pause)

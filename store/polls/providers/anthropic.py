@@ -1,0 +1,118 @@
+"""Anthropic: the Messages API, and its batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from store.polls.prompt import ANSWER_SCHEMA, Prompt
+from store.polls.providers import envelopes as wire
+from store.polls.providers.envelopes import MAX_SEARCHES, Request, Tokens
+from store.polls.providers.provider import UNASKED, Items, Provider, Queue, Remote, Result
+from store.records import Assistant, Failure
+
+STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The status of each kind of error, 500 for any other; https://docs.claude.com/en/api/errors."""
+
+
+class AnthropicQueue(Queue):
+    """Takes the items with the batch, and gives the results as lines."""
+
+    MAX_REQUESTS = 100_000
+    HOME = "messages/batches"
+    headers = staticmethod(wire.anthropic_headers)
+
+    # https://docs.claude.com/en/api/creating-message-batches
+    def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
+        """The batch, which holds its items."""
+        requests = [{"custom_id": id_, "params": body} for id_, body in items.items()]
+        return self._post(self.HOME, {"requests": requests})
+
+    def build_download(self, file: str) -> Request:
+        """The results of a batch; its ``results_url`` is not asked, for it would get our key."""
+        return self._get(f"{self.HOME}/{file}/results")
+
+    def read_batch(self, described: dict[str, Any]) -> Remote | None:
+        """A batch."""
+        id_ = wire.path_id(described.get("id"))
+        if id_ is None or "processing_status" not in described:
+            return None
+        has_ended = described["processing_status"] == "ended"
+        files = (id_,) if has_ended else ()
+        return Remote(id=id_, state="ended" if has_ended else "open", files=files)
+
+    # https://docs.claude.com/en/api/retrieving-message-batch-results
+    def read_results(self, body: bytes) -> Iterator[Result]:
+        """Each line's result; an error is the whole body that its status would have come with."""
+        odd = Failure("http", "The provider's batch gave a result of no known kind.")
+        for line in filter(None, map(wire.read_object, body.splitlines())):
+            identifier, result = wire.text(line.get("custom_id")), wire.members(line.get("result"))
+            kind = wire.text(result.get("type"))
+            if kind == "succeeded":
+                yield identifier, wire.as_response(200, result.get("message"))
+            elif kind == "errored":
+                error = wire.members(result.get("error"))
+                inner = wire.members(error.get("error")) or error
+                status = STATUSES.get(wire.text(inner.get("type")), 500)
+                yield identifier, wire.as_response(status, {"error": inner})
+            else:
+                kinds = {"canceled": UNASKED["cancelled"], "expired": UNASKED["expired"]}
+                yield identifier, kinds.get(kind, odd)
+
+
+class Messages(Provider):
+    """Anthropic's format."""
+
+    PATH = "messages"
+    REQUEST_ID = "request-id"
+    OUTPUT_LIMIT = "max_tokens"
+    QUEUES = {"*": AnthropicQueue}  # noqa: RUF012 - as in the base class
+    KEYS = {"ANTHROPIC_API_KEY": "anthropic.com"}  # noqa: RUF012 - as in the base class
+
+    # https://docs.claude.com/en/api/messages
+    # https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+    def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> Request:
+        """Return the request; there is no JSON mode without a schema."""
+        body: dict[str, Any] = {
+            "model": assistant.model,
+            self.OUTPUT_LIMIT: assistant.max_output_tokens,
+            "system": prompt.system,
+            "messages": [{"role": "user", "content": prompt.user}],
+        }
+        if assistant.structured == "json_schema":
+            body["output_config"] = {"format": {"type": "json_schema", "schema": ANSWER_SCHEMA}}
+        if assistant.web_search:
+            # https://docs.claude.com/en/docs/agents-and-tools/tool-use/web-search-tool
+            search = {"type": "web_search_20260318", "name": "web_search", "max_uses": MAX_SEARCHES}
+            body["tools"] = [search]
+        return wire.request(assistant, self.PATH, wire.anthropic_headers(key), body)
+
+    def tokens(self, envelope: dict[str, Any]) -> Tokens | None:
+        """Return what was counted; the cache's tokens are counted apart."""
+        usage = wire.members(envelope.get("usage"))
+        kinds = ("", "cache_creation_", "cache_read_")
+        given = [usage.get(f"{kind}input_tokens") for kind in kinds]
+        searches = wire.members(usage.get("server_tool_use")).get("web_search_requests", 0)
+        return wire.counted(given, usage.get("output_tokens"), searches)
+
+    # https://docs.claude.com/en/api/messages#response
+    def outcome(self, envelope: dict[str, Any]) -> str | Failure:
+        """Return the text, or why there is none; thinking and tools may stand before it."""
+        reason = envelope.get("stop_reason")
+        if reason == "refusal":
+            details = wire.members(envelope.get("stop_details"))
+            return wire.declined(wire.text(details.get("category")))
+        if reason in ("max_tokens", "model_context_window_exceeded", "pause_turn"):
+            return wire.CUT_OFF
+        blocks = wire.items(envelope.get("content"))
+        return "".join(wire.text(b.get("text")) for b in blocks if b.get("type") == "text")

@@ -1,0 +1,140 @@
+"""The instrument: each record names what it was asked with, and a file says what that is."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import command, write_data
+from msgspec import UNSET
+from polling_desk import CANARY, PollingDesk
+from processes import REAL
+from replaying import Replaying, serving
+
+from store.files import Files
+from store.history import History
+from store.polls.instruments import FOLDER, encode_instrument
+from store.polls.prompt import prompt
+from store.records import Assistant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Replaying]:
+    """A provider on a thread of the test's own process."""
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def desk(tmp_path: Path, provider: Replaying) -> PollingDesk:
+    """Three categories and four assistants."""
+    provider.follow({})
+    provider.seen.clear()
+    return PollingDesk(tmp_path / "data", provider.url)
+
+
+def assistant(**fields: Any) -> Assistant:
+    """An assistant of a real provider."""
+    start = {"name": "A", "api": "chat", "base_url": "https://a.example/v1", "model": "m-1"}
+    return Assistant(**{**start, **fields})
+
+
+@pytest.mark.parametrize("model", [name for name, _ in REAL])
+def test_every_record_names_a_file_that_says_how_it_was_asked(
+    desk: PollingDesk, provider: Replaying, model: str
+) -> None:
+    """Its name is the start of its digest; with the question in its place it is what was sent."""
+    desk.due(model)
+    (name,) = {poll.instrument for poll in desk.polls(model)}
+    data = (desk.directory / FOLDER / f"{name}.json").read_bytes()
+    assert sha256(data).hexdigest()[:12] == name
+    said = json.loads(data)
+    question = desk.polls(model)[0].question
+    assert said["system"] == prompt(question).system
+    assert said["prompt"].replace("{question}", question) == prompt(question).user
+    assert Files(desk.directory).scan().problems == ()
+    for sent in provider.seen:
+        text = json.dumps(said["request"])
+        for mark in ("system", "prompt"):
+            stands_for = json.dumps(said[mark].replace("{question}", sent["question"]))[1:-1]
+            text = text.replace(f"{{{mark}}}", stands_for)
+        assert json.loads(text) == sent["body"]
+
+
+def test_its_file_is_there_before_anything_is_asked(desk: PollingDesk, provider: Replaying) -> None:
+    """Where it cannot be written nothing is asked or paid for, and the summary says why."""
+    (desk.directory / FOLDER).write_text("in its place")
+    summary = desk.due()
+    assert summary.fault == "what it is asked with cannot be kept: File exists"
+    assert (desk.polls(), provider.seen) == ([], [])
+
+
+def test_a_failure_names_it_too(desk: PollingDesk, provider: Replaying) -> None:
+    """Whoever counts failures by the way of asking can."""
+    provider.follow({"gpt": [{"status": 400}]})
+    desk.due()
+    polls = desk.polls("GPT")
+    assert {poll.failure for poll in polls} == {"http"}
+    assert UNSET not in {poll.instrument for poll in polls}
+
+
+def test_a_sample_assistant_has_none(tmp_path: Path) -> None:
+    """Nothing is sent to it: its answers are compared whatever the program would ask others."""
+    data = write_data(tmp_path / "data")
+    assert command(data, "poll", "--all").exit_code == 0
+    polls = [stored.poll for stored in History(data / "history").read("crm-software").polls]
+    assert [poll.instrument for poll in polls] == [UNSET] * 4
+    assert not (data / FOLDER).exists()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"web_search": True},
+        {"extra": {"temperature": 0.7}},
+        {"structured": "prompt"},
+        {"max_output_tokens": 5000},
+        {"model": "m-2"},
+        {"api": "responses"},
+    ],
+)
+def test_another_way_of_asking_is_another_instrument(fields: dict[str, Any]) -> None:
+    """Whatever may change an answer."""
+    assert encode_instrument(assistant(**fields)) != encode_instrument(assistant())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tier": "flex"},
+        {"batch": True},
+        {"base_url": "https://b.example/v1"},
+        {"rpm": 7},
+        {"concurrency": 1},
+        {"usd_per_million_input": 1.0},
+        {"name": "B"},
+        {"key_env": "OTHER_KEY"},
+    ],
+)
+def test_what_changes_no_answer_is_no_part_of_it(fields: dict[str, Any]) -> None:
+    """Prices and pace may change without a run that begins anew."""
+    assert encode_instrument(assistant(**fields)) == encode_instrument(assistant())
+
+
+@pytest.mark.parametrize("key", [CANARY, None])
+def test_no_key_is_published_with_it(key: str | None) -> None:
+    """Neither the assistant's own nor another that was pasted where it does not belong."""
+    pasted = "sk-proj-4f9a1c7e2b8dAbCdEf0123"
+    for fields in ({"extra": {"api_key": pasted}}, {"model": pasted}, {"extra": {"x": [pasted]}}):
+        assert b"4f9a1c7e" not in encode_instrument(assistant(**fields), key)
+    own = encode_instrument(assistant(extra={"user": f"{key}"}), key)
+    assert key is None or key.encode() not in own
+    assert json.loads(encode_instrument(assistant(model="claude-sonnet-5-5-20260901")))[
+        "model"
+    ] == ("claude-sonnet-5-5-20260901")
