@@ -205,6 +205,35 @@ def test_the_thing_itself_comes_before_what_goes_with_it() -> None:
     assert [hit.slug for hit in LAPTOPS.search("laptop bag").categories][:1] == ["laptop-bag"]
 
 
+def test_a_shelf_for_everybody_comes_before_one_for_some() -> None:
+    """Whom a title is for is a reason against it where nobody asked for them."""
+    hits = LAPTOPS.search("headphones").categories
+    assert [hit.slug for hit in hits] == ["over-ear-headphones", "headphones-for-kids"]
+    assert LAPTOPS.search("headphones for kids").categories[0].slug == "headphones-for-kids"
+
+
+def test_what_several_titles_share_leads_to_none_for_sure() -> None:
+    """Not by a synonym, a little word before the thing, or an alias that asks in a sentence."""
+    index = Index(
+        [
+            Document("chest-freezer", ("Best chest freezer",)),
+            Document("upright-freezer", ("Best upright freezer",)),
+            Document("down-jacket", ("Best down jacket",)),
+            Document("rain-jacket", ("Best rain jacket",)),
+            Document("coffee-beans", ("Best coffee beans", "what to put in my grinder")),
+            Document("coffee-grinder", ("Best coffee grinder",)),
+        ],
+        [],
+        [["chest freezer", "freezer"]],
+        [],
+    )
+    for query in ("freezer", "jacket", "grinder"):
+        hits = index.search(query).categories
+        assert len(hits) > 1
+        assert {hit.match for hit in hits} == {"related"}
+    assert index.search("down jacket").categories[0].match == "exact"
+
+
 def test_the_general_category_comes_before_its_variants() -> None:
     """What nobody asked for is a reason against a title."""
     hits = LAPTOPS.search("website builder for a restaurant").categories
