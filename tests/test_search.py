@@ -205,6 +205,35 @@ def test_the_thing_itself_comes_before_what_goes_with_it() -> None:
     assert [hit.slug for hit in LAPTOPS.search("laptop bag").categories][:1] == ["laptop-bag"]
 
 
+def test_a_shelf_for_everybody_comes_before_one_for_some() -> None:
+    """Whom a title is for is a reason against it where nobody asked for them."""
+    hits = LAPTOPS.search("headphones").categories
+    assert [hit.slug for hit in hits] == ["over-ear-headphones", "headphones-for-kids"]
+    assert LAPTOPS.search("headphones for kids").categories[0].slug == "headphones-for-kids"
+
+
+def test_what_several_titles_share_leads_to_none_for_sure() -> None:
+    """Not by a synonym, a little word before the thing, or an alias that asks in a sentence."""
+    index = Index(
+        [
+            Document("chest-freezer", ("Best chest freezer",)),
+            Document("upright-freezer", ("Best upright freezer",)),
+            Document("down-jacket", ("Best down jacket",)),
+            Document("rain-jacket", ("Best rain jacket",)),
+            Document("coffee-beans", ("Best coffee beans", "what to put in my grinder")),
+            Document("coffee-grinder", ("Best coffee grinder",)),
+        ],
+        [],
+        [["chest freezer", "freezer"]],
+        [],
+    )
+    for query in ("freezer", "jacket", "grinder"):
+        hits = index.search(query).categories
+        assert len(hits) > 1
+        assert {hit.match for hit in hits} == {"related"}
+    assert index.search("down jacket").categories[0].match == "exact"
+
+
 def test_the_general_category_comes_before_its_variants() -> None:
     """What nobody asked for is a reason against a title."""
     hits = LAPTOPS.search("website builder for a restaurant").categories
@@ -404,18 +433,19 @@ def test_a_dead_link_gets_the_closest_slugs(index: Index) -> None:
 
 def test_completion_offers_what_begins_like_the_typed_text(index: Index) -> None:
     """Titles that begin so come first, shortest first; then what a search finds."""
-    slugs = [hit.slug for hit in index.complete("ma").categories]
-    assert slugs == ["mattress", "mattress-for-back-pain", "coffee-maker"]
-    assert [hit.slug for hit in index.complete("s").brands][:2] == ["swift", "spotify"]
-    assert index.complete("fry").categories[0].slug == "air-fryer"
-    assert index.complete("") == Hits((), ())
+    slugs = index.complete("ma", "categories")
+    assert slugs == ("mattress", "mattress-for-back-pain", "coffee-maker")
+    assert index.complete("s", "brands")[:2] == ("swift", "spotify")
+    assert index.complete("fry", "categories")[0] == "air-fryer"
+    assert index.complete("", "brands") == ()
 
 
 def test_an_empty_index_answers_nothing() -> None:
     """A service that has not polled yet is searchable."""
     empty = Index([], [], [], [])
-    assert empty.search("vpn") == empty.complete("vpn") == Hits((), ())
-    assert empty.closest("vpn", "categories") == empty.closest("vpn", "brands") == ()
+    assert empty.search("vpn") == Hits((), ())
+    assert empty.complete("vpn", "brands") == ()
+    assert empty.closest("vpn", "brands") == ()
 
 
 def test_a_title_without_words_is_left_out() -> None:
@@ -437,13 +467,15 @@ def test_any_text_gets_an_orderly_answer(index: Index, query: str, limit: int) -
     slugs = {item.slug for item in CATEGORIES + BRANDS}
     answers = [
         *index.search(query, limit)[:2],
-        *index.complete(query, limit)[:2],
         index.closest(query, "categories", limit),
         index.closest(query, "brands", limit),
     ]
     related = index.search(query, limit).related
     assert len(related) <= 5
     assert slugs.issuperset(related)
+    completions = index.complete(query, "brands", limit)
+    assert slugs.issuperset(completions)
+    assert len(set(completions)) == len(completions) <= limit
     for hits in answers:
         assert len(hits) <= limit
         assert list(hits) == sorted(hits, key=lambda hit: (-hit.score, hit.slug))
@@ -471,7 +503,7 @@ def test_the_order_of_the_inputs_does_not_matter(
     """An index is a function of what it is given, not of the order in which files were read."""
     other = Index(categories, brands, [group[::-1] for group in synonyms], common)
     assert other.search(query) == index.search(query)
-    assert other.complete(query) == index.complete(query)
+    assert other.complete(query, "brands") == index.complete(query, "brands")
     assert other.closest(query, "categories") == index.closest(query, "categories")
 
 
@@ -511,7 +543,7 @@ def test_an_index_that_follows_another_is_the_same(
         fresh = Index(*given_now)
         for query in QUERIES:
             assert followed.search(query) == fresh.search(query)
-            assert followed.complete(query) == fresh.complete(query)
+            assert followed.complete(query, "brands") == fresh.complete(query, "brands")
             assert followed.closest(query, "brands") == fresh.closest(query, "brands")
 
 

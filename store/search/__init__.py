@@ -74,16 +74,13 @@ MOST_RELATED = 5
 VERSUS = re.compile(r"\b(?:vs|versus)\b", re.IGNORECASE)
 """What stands between two things that are to be compared."""
 
-PREFIX_SCORE = 0.9
-"""Least score of a title that begins with what is being typed, and most of any other."""
-
 
 Kind = Literal["categories", "brands"]
 """The arrays of a search."""
 Label = Literal["exact", "likely", "related"]
 """How sure a hit is."""
 
-EXACT, LIKELY = 0.9, 0.8
+EXACT, LIKELY, MOST_UNSURE = 0.9, 0.8, 0.799
 """Least scores of the labels; tests/README.md has how many first hits of each are right."""
 SURE: tuple[Label, ...] = ("exact", "likely")
 """Labels of hits that may be acted on without asking back."""
@@ -120,7 +117,6 @@ class _Arrays(NamedTuple):
     categories: InvertedIndex
     brands: InvertedIndex
     nearness: NearnessIndex
-    synonyms: Synonyms
 
 
 class Index:
@@ -167,13 +163,12 @@ class Index:
                 InvertedIndex(categories, ordinary, synonyms),
                 InvertedIndex(brands, ordinary),
                 NearnessIndex(categories, synonyms),
-                synonyms,
             )
         arrays = before._arrays  # noqa: SLF001 - of the same class
         if categories != before.given[0]:
             arrays = arrays._replace(
                 categories=arrays.categories.update(categories),
-                nearness=NearnessIndex(categories, arrays.synonyms, arrays.nearness),
+                nearness=NearnessIndex(categories, arrays.nearness.synonyms, arrays.nearness),
             )
         if brands != before.given[1]:
             arrays = arrays._replace(brands=arrays.brands.update(brands))
@@ -186,7 +181,7 @@ class Index:
         In place of situations that are not there, it reads the phrases of the groups that a title
         mentions: without them 7 of 240 right first hits fall behind others.
         """
-        phrases = self._arrays.synonyms.phrases
+        phrases = self._arrays.nearness.synonyms.phrases
         return tuple(
             structs.replace(
                 item,
@@ -238,16 +233,20 @@ class Index:
             return word
         return max(arrays.categories.mistyped(word), key=itemgetter(1), default=(word, 0))[0]
 
-    def closest(self, text: str, kind: Kind, limit: int = 5) -> tuple[Hit, ...]:
+    def closest(
+        self, text: str, kind: Kind, limit: int = 5, cut: float = NOISE_CUT
+    ) -> tuple[Hit, ...]:
         """Return what a wrong slug, title or name may have meant, best first."""
-        return _best(_find(text, getattr(self._arrays, kind), NOISE_CUT), limit)
+        words = words_of(text)
+        return _best(_hits(_rate(words, getattr(self._arrays, kind)), cut) if words else {}, limit)
 
-    def complete(self, prefix: str, limit: int = 8) -> Hits:
-        """Return completions: titles with this beginning, shortest first, then other hits."""
-        return Hits(
-            _best(_begin(prefix, self._arrays.categories, CATEGORY_CUT), limit),
-            _best(_begin(prefix, self._arrays.brands, BRAND_CUT), limit),
-        )
+    def complete(self, prefix: str, kind: Kind, limit: int = 8) -> tuple[str, ...]:
+        """Return slugs of completions: titles with this beginning, shortest first, then hits."""
+        typed, index = " ".join(words_of(prefix)), getattr(self._arrays, kind)
+        begun = sorted((len(title.text), title.slug) for title in index.beginning(typed) if typed)
+        cut = CATEGORY_CUT if kind == "categories" else BRAND_CUT
+        others = [hit.slug for hit in self.closest(prefix, kind, limit, cut)]
+        return tuple(dict.fromkeys([*(slug for _, slug in begun), *others]))[:limit]
 
 
 def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
@@ -261,9 +260,7 @@ def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
         return scores
     agreed = {slug: share for slug, share in near.shares.items() if share >= MIN_NEARNESS_SHARE}
     corrected = {
-        slug: points
-        if agreed[slug] == 1 and points >= LIKELY
-        else _as_related(points, DEMOTED_FROM)
+        slug: points if agreed[slug] == 1 else min(points, MOST_UNSURE)
         for slug, points in scores.items()
         if slug in agreed
     }
@@ -274,15 +271,6 @@ def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
         found = NEAREST_LIKELY_SCORE if sure else round(NEAREST_SCORE * share, 3)
         corrected[slug] = max(corrected.get(slug, 0), found)
     return corrected
-
-
-def _as_related(points: float, least: float) -> float:
-    """Return a score below exact as a related match's, in the same order.
-
-    Another category is nearer in meaning to 3 of 12 wrongly likely hits, and to 10 of 332 right.
-    """
-    share = (points - least) / (1 - least)
-    return points if share < 0 else round(least + share * (LIKELY - 0.001 - least), 3)
 
 
 def _ordered(
@@ -305,17 +293,6 @@ def _best(scores: dict[str, float], limit: int) -> tuple[Hit, ...]:
     return tuple(Hit(slug, points) for slug, points in ordered[:limit])
 
 
-def _begin(prefix: str, index: InvertedIndex, cut: float) -> dict[str, float]:
-    """Return slug → score of the titles that begin with a prefix, and of what a search finds."""
-    typed = " ".join(words_of(prefix))
-    found = _find(prefix, index, cut)
-    scores = {slug: round(PREFIX_SCORE * points, 3) for slug, points in found.items()}
-    for title in index.beginning(typed) if typed else ():
-        points = round(PREFIX_SCORE + (1 - PREFIX_SCORE) * len(typed) / len(title.text), 3)
-        scores[title.slug] = max(points, scores.get(title.slug, 0))
-    return scores
-
-
 def _rate(words: Words, index: InvertedIndex) -> list[Rating]:
     """Return the ratings of the likeliest titles of one index."""
     query = parse_query(words, index)
@@ -329,7 +306,7 @@ def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> d
         points = min(each.points, 1.0)
         least = UNSURE_FROM if each.ordered else DEMOTED_FROM
         if points >= least and not each.is_clear((*ratings, *rivals)):
-            points = _as_related(points, least)
+            points = least + (points - least) / (1 - least) * (MOST_UNSURE - least)
         if points >= cut:
             _take_best(scores, {each.slug: round(points, 3)})
     return scores
@@ -338,12 +315,6 @@ def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> d
 def _take_best(scores: dict[str, float], others: dict[str, float]) -> None:
     """Take other scores in where they are better."""
     scores.update({slug: max(points, scores.get(slug, 0)) for slug, points in others.items()})
-
-
-def _find(text: str, index: InvertedIndex, cut: float) -> dict[str, float]:
-    """Return slug → score of what a text finds in one index."""
-    words = words_of(text)
-    return _hits(_rate(words, index), cut) if words else {}
 
 
 def _finalists(query: ParsedQuery) -> Iterable[tuple[Title, list[tuple[Match, Posting]]]]:

@@ -236,8 +236,8 @@ def _spans(
             yield "part", part, (i,)
         if everything[i + 1 :]:
             yield "joined", word + words[i + 1], (i, i + 1)
-    for initials, length in _initials(words):
-        yield "initials", initials, everything[:length]
+    for length in range(SHORTEST_INITIALS, min(LONGEST_INITIALS, len(words)) + 1):
+        yield "initials", "".join(word[0] for word in words[:length]), everything[:length]
     for group, positions in synonyms.mentioned(words) if synonyms else ():
         yield "group", str(group), positions
     if domain:
@@ -245,13 +245,3 @@ def _spans(
         label = "".join(host)
         length = next((i for i in everything if "".join(words[: i + 1]) not in label), len(words))
         yield "domain", " ".join(host), everything[:length] or everything
-
-
-def _initials(words: Words) -> set[tuple[str, int]]:
-    """Return initialisms of the first words, with and without function words, and their lengths."""
-    return {
-        ("".join(word[0] for word in picked), length)
-        for length in range(SHORTEST_INITIALS, min(LONGEST_INITIALS, len(words)) + 1)
-        for picked in (words[:length], [w for w in words[:length] if w not in FUNCTION_WORDS])
-        if len(picked) >= SHORTEST_INITIALS
-    }

@@ -67,6 +67,7 @@ class NearnessIndex:
         """
         stem = cache(root)  # gone with this call: what readers type is never remembered
         order = sorted(items, key=lambda item: item.slug)
+        self.synonyms = synonyms
         known = before._bags if before else {}  # noqa: SLF001 - of the same class
         self._bags: dict[Document, Mapping[str, float]] = {
             item: known.get(item) or _bag(item, synonyms, stem) for item in order

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import chain
-from typing import NamedTuple
 
 from store.search.words import FUNCTION_WORDS, Words, root, singular, words_of
-
-
-class Phrase(NamedTuple):
-    """The roots of a phrase without function words, and the number of its group."""
-
-    roots: frozenset[str]
-    group: int
 
 
 class Synonyms:
@@ -27,18 +18,16 @@ class Synonyms:
     def __init__(self, groups: Sequence[Sequence[str]]) -> None:
         """Take groups of interchangeable phrases."""
         self._words: dict[str, list[int]] = defaultdict(list)
-        self._phrases: dict[str, list[Phrase]] = defaultdict(list)
-        found: list[Phrase] = []
+        self._phrases: dict[str, list[tuple[frozenset[str], int]]] = defaultdict(list)
         self.groups = sorted(map(sorted, groups))
         for group, phrases in enumerate(self.groups):
             for words in map(words_of, phrases):
                 if len(words) == 1:
                     self._words[singular(words[0])].append(group)
                 elif words:
-                    found.append(Phrase(_telling_roots(words), group))
-        used = Counter(chain.from_iterable(phrase.roots for phrase in found))
-        for phrase in found:
-            self._phrases[min(phrase.roots, key=lambda each: (used[each], each))].append(phrase)
+                    roots = _telling_roots(words)
+                    # The longest root is in few other phrases, so that few are looked at.
+                    self._phrases[max(roots, key=len)].append((roots, group))
 
     def mentioned(self, words: Words) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Yield each group the words mention, with the positions of the words that mention it."""
@@ -48,9 +37,9 @@ class Synonyms:
             for group in self._words.get(singular(word), ()):
                 yield group, (position,)
         for found in positions:
-            for phrase in self._phrases.get(found, ()):
-                if positions.keys() >= phrase.roots:
-                    yield phrase.group, tuple(sorted(positions[each] for each in phrase.roots))
+            for roots, group in self._phrases.get(found, ()):
+                if positions.keys() >= roots:
+                    yield group, tuple(sorted(positions[each] for each in roots))
 
     def phrases(self, title: str) -> list[list[str]]:
         """Return the phrases of each group that a title mentions."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from store.search import Compare, Hit, Index
 
 DATA = Path(__file__).resolve().parents[2] / "data"
+WORDS, SHELVES = "queries_words.json", "queries_shelves.json"
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -49,7 +50,8 @@ class Word(msgspec.Struct, frozen=True):
     """One or two words that name a shelf, many, or none.
 
     `targets` are the right shelves, `choice` those that may be offered beside them; `sure` if a
-    target may be called exact or likely. No rule was made with the queries that are `held`.
+    target may be called exact or likely. No rule was made with the queries of `SHELVES`; half of
+    those of `WORDS` are `held`, but their counts were seen while rules were made.
     """
 
     query: str
@@ -179,11 +181,15 @@ def main() -> None:
     compare = comparing(arguments.data, index) if arguments.meaning else None
     for file in arguments.files:
         print(file.name)
-        if file.name == "queries_words.json":
+        if file.name in (WORDS, SHELVES):
             words = msgspec.json.decode(file.read_bytes(), type=list[Word])
             for held in (False, True):
                 verdicts = Counter(judge(index, word) for word in words if word.held == held)
-                print(f"  {'held' if held else 'seen'}", dict(verdicts))
+                if verdicts:
+                    print(f"  {'held' if held else 'seen'}", dict(verdicts))
+                for word in words if arguments.errors else ():
+                    if word.held == held and judge(index, word) not in ("right", "honest"):
+                        print(f"    {word.query} | {judge(index, word)}")
             continue
         queries = msgspec.json.decode(file.read_bytes(), type=list[Judged])
         report(evaluate(index, names, queries, compare), errors=arguments.errors)

@@ -173,9 +173,9 @@ def robots(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
 def suggest(view: View, query: Search) -> bytes:
     """Return titles and paths for what is being typed."""
     snapshot = view.snapshot
-    hits = snapshot.summary.index.complete(query.q)
-    boards = (snapshot.leaderboards.get(hit.slug) for hit in hits.categories)
-    products = (snapshot.product(hit.slug) for hit in hits.brands)
+    complete = snapshot.summary.index.complete
+    boards = map(snapshot.leaderboards.get, complete(query.q, "categories"))
+    products = map(snapshot.product, complete(query.q, "brands"))
     pair = comparisons.pair_in(query.q, view)
     suggestions = [
         *([(f"Compare {pair[0]} and {pair[1]}", pair[2])] if pair else []),
