@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from store.records import Failure, FailureKind
 
@@ -52,16 +52,16 @@ class Response(Struct, frozen=True):
 
 
 class Tokens(Struct, frozen=True):
-    """What a provider says it counted; ``searches`` are ``None`` where it says nothing of them."""
+    """What a provider says it counted; ``searches`` are unset where it says nothing of them."""
 
     input: int
     output: int
-    searches: int | None = None
+    searches: int | UnsetType = UNSET
 
     def __add__(self, other: Tokens) -> Tokens:
         """What two requests came to."""
-        known = [n for n in (self.searches, other.searches) if n is not None]
-        searches = sum(known) if known else None
+        known = [n for n in (self.searches, other.searches) if n is not UNSET]
+        searches = sum(known) if known else UNSET
         return Tokens(self.input + other.input, self.output + other.output, searches)
 
 

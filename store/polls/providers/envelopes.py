@@ -128,7 +128,8 @@ def counted(given: Any, produced: Any, searches: Any) -> Tokens | None:
     totals = [_total(given), _total(produced)]
     if None in totals:
         return None
-    return Tokens(totals[0] or 0, totals[1] or 0, _total(searches))
+    number = _total(searches)
+    return Tokens(totals[0] or 0, totals[1] or 0, msgspec.UNSET if number is None else number)
 
 
 def request(
