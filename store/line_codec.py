@@ -63,9 +63,12 @@ def stamp(line: bytes, *, published: bool = False) -> Stamp:
 
     Where a redacted line may stand, in what is ``published``, that is of the line in its place.
     """
-    match, day = _TIME_MEMBER.search(line), ""
-    with suppress(ValueError):
-        day = date.fromisoformat(match[1].decode()).isoformat() if match else ""
+    match = _TIME_MEMBER.search(line)
+    day = match[1].decode() if match else ""
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        day = ""
     there = redaction_of(line) if published else None
     return (*(there or (hashlib.sha256(line).digest(), len(line))), day)
 

@@ -135,13 +135,3 @@ def test_a_file_whose_address_is_anothers_own_is_found() -> None:
     apart = Product(version=1, name="Nimbrel Suite", not_same_as=("nimbrel-aab1a5",))
     assert found(nimbrel=apart) == []
     assert found(nimbrel=NIMBREL, other=NIMBREL) == []
-
-
-def test_a_list_is_cut_with_its_number() -> None:
-    """Up to three are named; of more the first three and how many more."""
-    assert [curation.listed("abcde"[:n]) for n in (1, 2, 3, 5)] == [
-        "a",
-        "a and b",
-        "a, b and c",
-        "a, b, c and 2 more",
-    ]

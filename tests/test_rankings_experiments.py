@@ -120,7 +120,8 @@ def test_how_often_a_change_is_confirmed_counts_changes() -> None:
     """Of those of each wording, by the next answer."""
     found = compute(weekly("X Y Y X"), [*weekly("X X"), *weekly("Z Z", "What is finest?")])
     assert found["how-often-a-change-is-confirmed"].finding == (
-        "50.0% of changes of an assistant’s #1 were confirmed by its next answer (n = 2 changes)."
+        "Of changes of an assistant’s #1, 50.0% have been confirmed by its next answer "
+        "(n = 2 changes)."
     )
     assert "how-often-a-change-is-confirmed" not in compute(weekly("X X X"))
 

@@ -288,3 +288,13 @@ def test_a_tie_at_the_top_stands_in_verdict_and_quote(lists: str, names: str) ->
     found = leaderboards.board(counted(models))
     assert f" rank {names} #1 for pens " in sentences.category_verdict(found, str, SITE, SOURCE)
     assert f" put {names} level at the top " in sentences.quote(found, str, SITE)
+
+
+def test_a_list_is_cut_with_its_number() -> None:
+    """Up to three are named; of more the first three and how many more."""
+    assert [sentences.some("abcde"[:n], 3) for n in (1, 2, 3, 5)] == [
+        "a",
+        "a and b",
+        "a, b and c",
+        "a, b, c and 2 more",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -368,10 +369,57 @@ def test_two_products_are_compared_in_one_call(app: Flask) -> None:
 
 
 def test_what_changed_is_told_in_one_call(app: Flask) -> None:
-    """Asked so, search brings the newest changes; a category always brings its own."""
-    listed = app.test_client().get("/api/v1/changes.json").get_json()["changes"]
-    answer = used(app, "search_best", q="what changed this week?")["structuredContent"]
-    assert answer["changes"] == listed[: len(answer["changes"])]
+    """Asked so, search brings the newest changes, of what is named if anything is."""
+    body = app.test_client().get("/api/v1/changes.json").get_json()
+    listed = body["changes"]
+    for question in ("what changed this week?", "any new leaders?", "What's new?"):
+        answer = used(app, "search_best", q=question)["structuredContent"]
+        assert answer["changes"] == listed[:10]
+        assert (answer["total"], answer["leaders"]) == (body["total"], body["leaders"][:10])
+        assert (answer["related"], answer["categories"]) == ([], [])
+    change = listed[-1]
+    question = f"what has changed for {change['title'].removeprefix('Best ')} recently?"
+    answer = used(app, "search_best", q=question)["structuredContent"]
+    assert {each["slug"] for each in answer["changes"]} == {change["slug"]}
+
+
+def test_a_category_brings_its_own_changes(app: Flask) -> None:
+    """Of its #1 since the last day, beyond chance or not, of its leader and of the assistants'."""
+    client = app.test_client()
+    listed = client.get("/api/v1/changes.json").get_json()["changes"]
     slug = listed[0]["slug"]
     best = used(app, "get_best_in_category", slug=slug)["structuredContent"]
     assert best["changes"][0] == next(change for change in listed if change["slug"] == slug)
+    for slug in ("dog-food", "password-manager"):
+        news = used(app, "get_best_in_category", slug=slug)["structuredContent"]["news"]
+        assert news["sentence"] in re.sub("</?bdi>", "", client.get(f"/best/{slug}").text)
+
+
+def test_each_line_of_a_text_is_one_thing(app: Flask) -> None:
+    """A place, a change or a ranking has a line of its own: nothing runs into the next."""
+    result = used(app, "get_best_in_category", slug="dog-food")
+    lines = result["content"][0]["text"].splitlines()
+    for entry in result["structuredContent"]["combined"]:
+        own = [line for line in lines if f"(slug {entry['slug']})" in line]
+        low, high = entry["range"]
+        points = f"{entry['score']} point{'s' if entry['score'] != 1 else ''}"
+        start, end = (
+            f"{entry['rank']}. {entry['product']} ",
+            f"{points}, likely place {low} to {high}",
+        )
+        assert [(line.startswith(start), line.endswith(end)) for line in own] == [(True, True)]
+    for change in result["structuredContent"]["changes"]:
+        assert sum(
+            line.startswith(f"{change['toDate']}: {change['model']} moved") for line in lines
+        )
+
+
+def test_a_product_says_how_often_it_is_first(app: Flask) -> None:
+    """Over all its rankings, whatever part is listed; and where that is more than chance."""
+    record = app.test_client().get("/api/v1/product/gantora.json").get_json()
+    answer = used(app, "get_product", slug="gantora", limit=1)["structuredContent"]
+    firsts = [entry["level"] for entry in record["entries"] if entry["rank"] == 1]
+    assert (answer["firstPlaces"], answer["clearFirstPlaces"]) == (
+        len(firsts),
+        firsts.count("clear"),
+    )

@@ -132,10 +132,11 @@ def test_a_category_page_shows_how_sure_it_is(reader: FlaskClient) -> None:
 
 
 def test_a_true_tie_is_shown_as_one(reader: FlaskClient) -> None:
-    """Tied products bear the same rank with a sign, whatever their slugs."""
+    """Tied products bear the same place with a sign, whatever their slugs; in a search too."""
     text = reader.get("/best/crm-software").text
     assert "Most recommended now: a tie" in text
-    assert text.count('<span class="away">tied at </span><span aria-hidden="true">=</span>1') == 2
+    both = '<span class="away">tied at </span><span aria-hidden="true">=</span>1'
+    assert text.count(both) == reader.get("/search?q=crm").text.count(both) == 2
 
 
 def test_a_stale_answer_is_marked(directory: Path) -> None:
@@ -393,3 +394,32 @@ def test_the_rankings_of_a_level_are_listed(
         assert linked == (level in ("clear", "open"))
     assert client.get("/search?level=sure").status_code == 400
     assert client.get("/search?q=tea&level=clear").status_code == 400
+
+
+def test_how_noisy_assistants_are_is_one_figure_everywhere(client: FlaskClient) -> None:
+    """Home, the methodology, the list of assistants and the page of each have the experiment's."""
+    experiments = client.get("/api/v1/labs.json").get_json()["experiments"]
+    noise = next(each for each in experiments if each["slug"] == "how-noisy-is-one-answer")
+    figures = {each["label"]: each for each in noise["chart"]["figures"]}
+    questions = sum(each["n"] for each in figures.values())
+    share = sum(each["value"] * each["n"] for each in figures.values()) / questions
+    assert f"same #1 in {share:.1%}" in noise["finding"]
+    assert f"names another product first {1 - share:.0%} of the time" in client.get("/").text
+    assert f"same #1 in {share:.0%} of cases" in client.get("/methodology").text
+    overview = client.get("/models").text
+    for model, figure in figures.items():
+        assert f"Repeats its #1 </span>{figure['value']:.0%}</td>" in overview
+        page = client.get(f"/models/{model.lower().replace(' ', '-')}").text
+        assert f"<strong>{figure['value']:.0%}</strong> of cases" in page
+
+
+def test_the_methodology_links_only_experiments_that_are_there(
+    reader: FlaskClient, client: FlaskClient
+) -> None:
+    """With little data there are few, and our own record says that there is none yet."""
+    text = reader.get("/methodology").text
+    assert "Our own record: no ranking with a clear lead has had another round yet." in text
+    for somebody in (reader, client):
+        found = re.findall(r'href="(/labs/[^"]+)"', somebody.get("/methodology").text)
+        assert [somebody.get(path).status_code for path in found] == [200] * len(found)
+    assert len(found) == 4

@@ -11,7 +11,7 @@ from store.cli import plural
 from store.polls.asking import cost_at_most
 from store.rankings import curation, wordings
 from store.rankings import names as naming
-from store.rankings.sentences import listed
+from store.rankings.sentences import listed, some
 from store.records import Assistant, Poll, Problem, Severity
 from store.search.words import words_of
 from store.snapshot import TOPICS, Histories, derive
@@ -31,6 +31,7 @@ _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
 _LONGEST_ROUND = 7  # days: with more between polls, no pair is polled in both windows of a trend
 _NAMED = 5  # slugs that a message spells out
+_SHOWN = 3  # names, or places of one, that it does
 _BARE = 10  # categories without situations that are told: of fewer, a reader sees all at once
 _UNKNOWN = "unknown"  # the newest poll of a file that cannot be read, or that lost some
 
@@ -260,14 +261,14 @@ def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
         found[meaning.product, meaning.rule].append(meaning)
     for (slug, rule), meanings in found.items():
         taken = [
-            f'"{meaning.spelling}" ({curation.listed(meaning.places)})'
+            f'"{meaning.spelling}" ({some(meaning.places, _SHOWN)})'
             for meaning in sorted(meanings, key=lambda m: (-len(m.places), m.spelling))
         ]
         addresses = sorted({naming.slug(meaning.spelling) for meaning in meanings})
         message = (
-            f'takes in {curation.listed(taken)} by the rule "{rule}": what is the same product '
+            f'takes in {some(taken, _SHOWN)} by the rule "{rule}": what is the same product '
             "belongs in aliases; what is not, by its address, in not_same_as "
-            f"({curation.listed(addresses)})"
+            f"({some(addresses, _SHOWN)})"
         )
         yield files.problem_at(f"products/{slug}.json", ("name",), message, "notice")
 
@@ -284,4 +285,4 @@ def _detached(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
 
 def _uses(product: ProductProfile) -> str:
     """How often and where a product is named."""
-    return f"{plural(product.mentions, 'poll')} in {curation.listed(product.categories)}"
+    return f"{plural(product.mentions, 'poll')} in {some(product.categories, _SHOWN)}"

@@ -17,6 +17,7 @@ from store.rankings.aggregates import FirstUse
 from store.rankings.curation import Use
 from store.rankings.names import Names
 from store.rankings.products import ProductProfile
+from store.rankings.sentences import some
 from store.records import Product
 
 if TYPE_CHECKING:
@@ -267,7 +268,7 @@ def _extend(record: Record, member: str, items: Iterable[str]) -> None:
 def _unnamed(slug: str, others: Mapping[str, set[str]]) -> str:
     """Return why nothing is written: the products that nobody named, and what can be said."""
     lines = [
-        f"  {address}, in {curation.listed(sorted(places))}\n"
+        f"  {address}, in {some(sorted(places), _SHOWN)}\n"
         for address, places in sorted(others.items())
     ]
     return (
@@ -285,7 +286,7 @@ def _explained(meaning: NameResolution, snapshot: Snapshot) -> Iterator[str]:
     where = _path(meaning.product) if file else "a product of its own, in no file"
     yield f"{meaning.spelling}: {name} ({where})"
     yield f"rule: {meaning.rule}"
-    yield f"in: {curation.listed(meaning.places, _SHOWN)}"
+    yield f"in: {some(meaning.places, _SHOWN)}"
     yield f"key: {names.key(meaning.spelling)}"
     yield f"/product/{profile.slug}, {_uses(profile)}" if profile else "named in no successful poll"
 
@@ -302,7 +303,7 @@ def _described(suggestion: MergeSuggestion, files: Mapping[str, Product]) -> Ite
 
 
 def _uses(product: ProductProfile) -> str:
-    return f"named {product.mentions}x in {curation.listed(product.categories, _SHOWN)}"
+    return f"named {product.mentions}x in {some(product.categories, _SHOWN)}"
 
 
 def _path(slug: str) -> str:

@@ -134,8 +134,9 @@ class Journal(Ledger):
 
     def add(self, entry: Entry) -> None:
         """Take in the next line of the ledger."""
-        before = [] if entry.accepted else self.entries.get(entry.file, [])
-        self.entries[entry.file] = [*before, (entry, self.closed)]
+        if entry.accepted:
+            self.entries.pop(entry.file, None)
+        self.entries.setdefault(entry.file, []).append((entry, self.closed))
         super().add(entry)
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from store.rankings.merging import CountedAnswer, Entry
     from store.rankings.names import ProductId
@@ -68,6 +68,15 @@ def measure(counted: Sequence[CountedAnswer], entries: Sequence[Entry]) -> Agree
         overlap=round(fmean(overlaps.values()), 4),
         overlaps=overlaps,
     )
+
+
+def by_pair(agreements: Iterable[Agreement | None]) -> dict[tuple[str, str], list[float]]:
+    """Return by pair of models the overlaps of their lists, one for each category of both."""
+    overlaps: dict[tuple[str, str], list[float]] = {}
+    for agreement in agreements:
+        for pair, overlap in agreement.overlaps.items() if agreement else ():
+            overlaps.setdefault(pair, []).append(overlap)
+    return overlaps
 
 
 def _label(votes: int, of: int) -> Label:

@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from store.rankings import names as naming
-from store.rankings import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from store.rankings.aggregates import CategoryAggregate
     from store.rankings.names import Names, ProductId
     from store.rankings.products import ProductProfile
-
-_SHOWN = 3
-"""Names of a list that a message spells out; the rest is a number."""
 
 
 class Use(NamedTuple):
@@ -105,16 +101,6 @@ def detached(
             product = others.get(address)
             if product and product.slug not in file.not_same_as:
                 yield slug, product
-
-
-def listed(items: Sequence[str], shown: int = _SHOWN) -> str:
-    """The first few items, and how many more there are.
-
-    >>> listed(["a", "b"]), listed(["a", "b", "c", "d"])
-    ('a and b', 'a, b, c and 1 more')
-    """
-    more = [f"{len(items) - shown} more"] if len(items) > shown else []
-    return sentences.listed([*items[:shown], *more])
 
 
 def _place(slug: str, domain: str | None, products: int) -> str:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from store.rankings import own_maker, repeatability, rules
+from store.rankings.agreement import by_pair
 from store.rankings.changes import survival
 from store.rankings.intervals import student, wilson
 from store.rankings.repeatability import Noise
-from store.rankings.sentences import listed
+from store.rankings.sentences import listed, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -172,7 +173,7 @@ def _track_record(record: TrackRecord) -> Experiment:
     ]
     return Experiment(
         slug="track-record",
-        finding=(f"{track_record_sentence(record)} (n = {len(every):,} rounds with a next one)."),
+        finding=f"{track_record_sentence(record)} (n = {len(every):,} rounds with a next one).",
         date=record.until,
         chart=Chart("The next round had the same #1", tuple(bars), counted="rounds"),
     )
@@ -244,10 +245,7 @@ def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
 
 
 def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
-    overlaps: dict[tuple[str, str], list[float]] = {}
-    for board in leaderboards:
-        for pair, overlap in board.agreement.overlaps.items() if board.agreement else ():
-            overlaps.setdefault(pair, []).append(overlap)
+    overlaps = by_pair(board.agreement for board in leaderboards)
     means = {pair: fmean(values) for pair, values in overlaps.items()}
     pairs = sorted(means, key=lambda pair: (-means[pair], pair))
     most, least = pairs[0], pairs[-1]
@@ -304,7 +302,7 @@ def _survival(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
     yield Experiment(
         slug="how-long-a-first-place-lasts",
         finding=(
-            f"Of first places, {standing} (n = {_number(len(followed), 'first place')}, "
+            f"Of first places, {standing} (n = {plural(len(followed), 'first place')}, "
             f"{lasting:,} of them not lost yet)."
         ),
         date=max([streak.end for streak in followed])[:10],
@@ -312,7 +310,7 @@ def _survival(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
             "First places that still stand",
             tuple(
                 Bar(
-                    f"after {_number(step.answers, 'more answer')}",
+                    f"after {plural(step.answers, 'more answer')}",
                     step.share,
                     step.interval,
                     step.streaks,
@@ -333,8 +331,8 @@ def _confirmed_changes(aggregates: Sequence[CategoryAggregate]) -> Iterator[Expe
     yield Experiment(
         slug="how-often-a-change-is-confirmed",
         finding=(
-            f"{_share(confirmed, len(changes))} of changes of an assistant’s #1 were confirmed by "
-            f"its next answer (n = {_number(len(changes), 'change')})."
+            f"Of changes of an assistant’s #1, {_share(confirmed, len(changes))} have been "
+            f"confirmed by its next answer (n = {plural(len(changes), 'change')})."
         ),
         date=max([change.current_at for change in changes])[:10],
     )
@@ -346,7 +344,3 @@ def _newest(leaderboards: Sequence[Leaderboard]) -> str:
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}%"
-
-
-def _number(number: float, what: str) -> str:
-    return f"{number:,g} {what}" if number == 1 else f"{number:,g} {what}s"

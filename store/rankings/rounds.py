@@ -1,4 +1,4 @@
-"""Rounds: the #1 and its level as of every day with answers, and when another product leads.
+"""Rounds: the #1 and its level as of every day with answers; when another leads; our own record.
 
 The raw #1 changes in 28 to 61 of 100 simulated rounds without any real change; a leader that must
 stand alone, by more than chance, in 0.1 at most. It is slow: silence is not stability.

@@ -29,8 +29,8 @@ MAX_QUOTE_CHARS = 200
 MAX_NAMED = 4
 """Contenders that a sentence names before it counts the rest: as many as an ear keeps."""
 
-MAX_TIED = 3
-"""Products tied at the top that a verdict names before it counts the rest."""
+TIED = 3, 2
+"""Products tied at the top that a verdict names, and those of more before it counts the rest."""
 
 BOTH = 2
 
@@ -77,9 +77,40 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-def dated(time: str) -> str:
-    """The UTC date of a time of history, ``YYYY-MM-DD``."""
-    return time[:10]
+def some(words: Sequence[str], most: int = MAX_NAMED, shown: int | None = None) -> str:
+    """Return words as a list; of more than ``most`` the first ones and how many are left.
+
+    >>> some(["a", "b", "c"], 3, 2), some(["a", "b", "c", "d"], 3, 2)
+    ('a, b and c', 'a, b and 2 more')
+    """
+    if len(words) <= most:
+        return listed(words)
+    first = words[: shown or most]
+    return listed([*first, f"{len(words) - len(first)} more"])
+
+
+def number_in_words(number: int) -> str:
+    """Return a number in words up to ten, else in digits.
+
+    >>> number_in_words(3), number_in_words(1425)
+    ('three', '1,425')
+    """
+    return _WORDS[number] if number < len(_WORDS) else f"{number:,}"
+
+
+def plural(number: int, what: str) -> str:
+    """Return a number and what it counts, in the plural unless there is one."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def day_in_words(day: str) -> str:
+    """Return a UTC day, ``YYYY-MM-DD``, as people write it.
+
+    >>> day_in_words("2026-11-09")
+    '9 November 2026'
+    """
+    date = dt.date.fromisoformat(day)
+    return f"{date.day} {date:%B} {date.year}"
 
 
 def category_verdict(board: Leaderboard, name: Name, site: Site, source: str) -> str:
@@ -92,7 +123,7 @@ def category_verdict(board: Leaderboard, name: Name, site: Site, source: str) ->
     is_behind = not leader.tied and votes[leader.product] < max(votes.values())
     doubt = _certainty_clause(board, name, link="and" if is_behind else "though")
     claim = (
-        f"As of {board.updated}, {models} {rank} {_some(tied, MAX_TIED)} #1 for {board.topic} on "
+        f"As of {board.updated}, {models} {rank} {some(tied, *TIED)} #1 for {board.topic} on "
         f"{site.name} — {agreement_wording(board, name, site.stale_after_days)}{doubt}"
     )
     sentences = [claim]
@@ -140,7 +171,7 @@ def _certainty_clause(
     The ``link`` to what speaks against it is another one where the clause has a "though" already.
     """
     sure, firsts = board.certainty, board.firsts
-    over = f"over {_number(sure.answers, 'answer')}"
+    over = f"over {plural(sure.answers, 'answer')}"
     if sure.level == "unmeasured":
         if not sure.is_of_one_answer:
             return ", asked too few times to tell"
@@ -152,7 +183,7 @@ def _certainty_clause(
     if sure.level == "clear":
         return f", a clear lead {over}"
     rivals = [name(product) for product in sure.contenders if product not in firsts]
-    return f", too close to call with {_some(rivals)}" if rivals else f", too close to call {over}"
+    return f", too close to call with {some(rivals)}" if rivals else f", too close to call {over}"
 
 
 def _lead_in_tie(board: Leaderboard, name: Name) -> str | None:
@@ -161,7 +192,7 @@ def _lead_in_tie(board: Leaderboard, name: Name) -> str | None:
     behind = [name(product) for product in firsts if product not in sure.contenders]
     if len(firsts) == 1 or not sure.leader or not behind:
         return None
-    return f"{name(sure.leader)} is ahead of {_some(behind)}"
+    return f"{name(sure.leader)} is ahead of {some(behind)}"
 
 
 def quote(board: Leaderboard, name: Name, site: Site) -> str:
@@ -170,7 +201,7 @@ def quote(board: Leaderboard, name: Name, site: Site) -> str:
     asked = "Asked for the best " + title.removeprefix("Best ")
     if board.next_question or not title.startswith("Best "):
         asked = f"Asked “{board.question}”"
-    where = f"({site.name}, {_in_words(board.updated)})"
+    where = f"({site.name}, {day_in_words(board.updated)})"
     return f"{asked}, {_who_named(board, name)}{_doubt(board, name)} {where}."
 
 
@@ -180,16 +211,18 @@ def _who_named(board: Leaderboard, name: Name) -> str:
     product = name(leader.product)
     points = f"{leader.score} of {PLACES * of}"
     if leader.tied:
-        level = _some([name(product) for product in board.firsts], MAX_TIED)
-        who = _counted(of, "AI assistant")
+        level = some([name(product) for product in board.firsts], *TIED)
+        who = f"{number_in_words(of)} AI assistant{'' if of == 1 else 's'}"
         return f"{who} put {level} level at the top with {points} points each"
     if of == 1:
         return f"the only AI assistant that answered named {product} first"
     votes = _votes(board.counted)
     own, most = votes[leader.product], max(votes.values())
     if own == of:
-        return f"{'both' if of == BOTH else f'all {_word(of)}'} AI assistants named {product} first"
-    who = f"{_word(own) if own else 'none'} of {_word(of)} AI assistants named {product} first"
+        everybody = "both" if of == BOTH else f"all {number_in_words(of)}"
+        return f"{everybody} AI assistants named {product} first"
+    some_of = f"{number_in_words(own) if own else 'none'} of {number_in_words(of)}"
+    who = f"{some_of} AI assistants named {product} first"
     if own == most and list(votes.values()).count(most) == 1:
         return who
     return f"{who}, {'and' if own else 'but'} it had the most points ({points})"
@@ -198,7 +231,7 @@ def _who_named(board: Leaderboard, name: Name) -> str:
 def _doubt(board: Leaderboard, name: Name) -> str:
     """Return how sure the #1 was, as the end of a quote."""
     sure, firsts = board.certainty, board.firsts
-    over = f"over {_number(sure.answers, 'answer')}"
+    over = f"over {plural(sure.answers, 'answer')}"
     rivals = [name(product) for product in sure.contenders if product not in firsts]
     if sure.level == "unmeasured":
         each = "each assistant" if len(firsts) > 1 else "each"
@@ -211,7 +244,7 @@ def _doubt(board: Leaderboard, name: Name) -> str:
     if len(firsts) > 1:
         return f"; {over} they could not be told apart"
     if sure.level == "open":
-        return f"; its lead over {_some(rivals)} was too small to rule out chance"
+        return f"; its lead over {some(rivals)} was too small to rule out chance"
     return f"; it led by more than chance {over}"
 
 
@@ -227,7 +260,7 @@ def product_verdict(
     """Return the dated one-sentence answer for a product, from the ranking that speaks for it."""
     others = [other for other in board.entries if other.product != entry.product]
     level = [name(other.product) for other in others if other.merit == entry.merit]
-    tie = f", level with {_some(level)}," if level else ""
+    tie = f", level with {some(level)}," if level else ""
     is_first = entry.product in board.firsts
     sure = _certainty_clause(board, name, "each assistant") if is_first else ""
     also = f" and appears on {leaderboards} leaderboards" if leaderboards > 1 else ""
@@ -267,7 +300,7 @@ def disagreement(
 def certainty(board: Leaderboard, name: Name) -> str:
     """Return how sure the published #1 is, as a sentence of its own."""
     sure, firsts = board.certainty, board.firsts
-    over = f"over {_number(sure.answers, 'answer')}"
+    over = f"over {plural(sure.answers, 'answer')}"
     if sure.level == "unmeasured":
         return _too_few(board)
     tied = [name(product) for product in firsts]
@@ -284,7 +317,7 @@ def certainty(board: Leaderboard, name: Name) -> str:
     if sure.level == "clear":
         return f"Clear lead: {over} {tied[0]} is ahead of every other product by more than chance."
     rivals = [name(product) for product in sure.contenders if product not in firsts]
-    return f"Too close to call: {over} {_some([*tied, *rivals])} cannot be told apart."
+    return f"Too close to call: {over} {some([*tied, *rivals])} cannot be told apart."
 
 
 def _too_few(board: Leaderboard) -> str:
@@ -299,7 +332,7 @@ def _too_few(board: Leaderboard) -> str:
     parts = []
     for (days, renewal), models in sorted(groups.items()):
         each = " each" if len(models) > 1 else ""
-        parts.append(f"{listed(models)} on {_word(days)}{each}{_SINCE.get(renewal, '')}")
+        parts.append(f"{listed(models)} on {number_in_words(days)}{each}{_SINCE.get(renewal, '')}")
     return f"Asked on too few days to tell: {'; '.join(parts)}."
 
 
@@ -351,37 +384,6 @@ def source(page: str, site: str, licence: str) -> str:
 
 def _versions(change: VersionChange) -> str:
     return f"from {cut(change.before, MAX_VERSION_CHARS)} to {cut(change.after, MAX_VERSION_CHARS)}"
-
-
-def _some(words: Sequence[str], most: int = MAX_NAMED) -> str:
-    """Return words as a list; of many the first few and how many are left."""
-    if len(words) <= most:
-        return listed(words)
-    shown = words[: most if most == MAX_NAMED else most - 1]
-    return f"{', '.join(shown)} and {len(words) - len(shown)} more"
-
-
-def _word(number: int) -> str:
-    """Return a number in words, from eleven on in digits."""
-    return _WORDS[number] if number < len(_WORDS) else str(number)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{_word(number)} {what}{'' if number == 1 else 's'}"
-
-
-def _number(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _in_words(date: str) -> str:
-    """Return an ISO date as people write it.
-
-    >>> _in_words("2026-11-09")
-    '9 November 2026'
-    """
-    day = dt.date.fromisoformat(date)
-    return f"{day.day} {day:%B %Y}"
 
 
 def _unanimity(counted: Sequence[CountedAnswer], configured: int, stale_after: int) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, get_args
 from msgspec import Struct
 
 from store.rankings import (
+    agreement,
     assistants,
     experiments,
     mentions,
@@ -151,13 +152,10 @@ class SiteSummary(Struct, frozen=True, dict=True):
         }
 
     @cached_property
-    def overlaps(self) -> dict[tuple[str, ...], tuple[float, int]]:
+    def overlaps(self) -> dict[tuple[str, str], tuple[float, int]]:
         """The mean overlap of each two assistants' lists, and in how many categories both count."""
-        found: dict[tuple[str, ...], list[float]] = {}
-        for board in self.ranked:
-            for key, overlap in (board.agreement.overlaps if board.agreement else {}).items():
-                found.setdefault(key, []).append(overlap)
-        return {key: (fmean(each), len(each)) for key, each in found.items()}
+        overlaps = agreement.by_pair(board.agreement for board in self.ranked)
+        return {pair: (fmean(each), len(each)) for pair, each in overlaps.items()}
 
     @cached_property
     def topics_of(self) -> dict[str, list[tuple[RankedTopic, RankedPart]]]:

@@ -27,37 +27,28 @@ QUESTIONS = msgspec.json.Decoder(dict[str, Question]).decode(
 
 def labs(view: View) -> wire.Labs:
     """Return the computed experiments and those written by hand, newest first."""
-    experiments = {e.slug: _computed(e, view) for e in view.snapshot.summary.experiments}
-    experiments |= {
-        slug: _written(slug, experiment, view)
-        for slug, experiment in view.snapshot.catalogue.labs.items()
-    }
-    order = sorted(experiments.values(), key=lambda experiment: experiment.slug)
-    order.sort(key=lambda experiment: experiment.date, reverse=True)
-    return wire.Labs(count=len(order), experiments=order)
+    computed, written = view.snapshot.summary.experiments, view.snapshot.catalogue.labs
+    found = {e.slug: _experiment(e, QUESTIONS[e.slug], e.chart, e.slug, view) for e in computed}
+    found |= {slug: _experiment(e, e, None, slug, view) for slug, e in written.items()}
+    experiments = [found[slug] for slug in sorted(found)]
+    experiments.sort(key=lambda experiment: experiment.date, reverse=True)
+    return wire.Labs(count=len(experiments), experiments=experiments)
 
 
-def _computed(experiment: Experiment, view: View) -> wire.LabsExperiment:
-    question = QUESTIONS[experiment.slug]
-    return wire.LabsExperiment(
-        slug=experiment.slug,
-        title=question.title,
-        method=question.method,
-        finding=experiment.finding,
-        chart=_chart(experiment.chart) if experiment.chart else None,
-        date=experiment.date,
-        url=view.at.experiment_page(experiment.slug),
-    )
-
-
-def _written(slug: str, experiment: WrittenExperiment, view: View) -> wire.LabsExperiment:
+def _experiment(
+    source: Experiment | WrittenExperiment,
+    question: Question | WrittenExperiment,
+    chart: Chart | None,
+    slug: str,
+    view: View,
+) -> wire.LabsExperiment:
     return wire.LabsExperiment(
         slug=slug,
-        title=experiment.title,
-        method=experiment.method,
-        finding=experiment.finding,
-        chart=None,
-        date=str(experiment.date),
+        title=question.title,
+        method=question.method,
+        finding=source.finding,
+        chart=_chart(chart) if chart else None,
+        date=str(source.date),
         url=view.at.experiment_page(slug),
     )
 

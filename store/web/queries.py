@@ -234,7 +234,7 @@ class CategoryCall(Query, frozen=True, kw_only=True):
 
     detail: Annotated[
         Literal["summary", "full"],
-        Meta(description="full adds perModel and missedByModel, about three times as long."),
+        Meta(description="full adds perModel and missedByModel, about twice as long."),
     ] = "summary"
 
 

@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from store.rankings.sentences import day_in_words, number_in_words
+from store.rankings.timelines import places
 from store.records import DOMAIN_PATTERN
 from store.web.pages.answer_box import level_in_words, speaker
-from store.web.pages.words import day_in_words, number_in_words
 from store.web.view import View
 
 STATIC = Path(__file__).parent / "static"
@@ -91,6 +92,7 @@ def environment() -> Environment:
         "day": day_in_words,
         "in_words": number_in_words,
         "speaker": speaker,
+        "places": places,
         "level": lambda board: level_in_words(board)[0],
     }
     return templates

@@ -17,7 +17,7 @@ from store.web import shapes as wire
 from store.web.errors import Moved, ParameterError, Refused
 from store.web.history_shapes import PollHistory
 from store.web.openapi import properties_of, typed
-from store.web.pages import comparisons
+from store.web.pages import comparisons, evidence, news
 from store.web.queries import (
     AsOf,
     CategoryCall,
@@ -40,9 +40,15 @@ from store.web.view import View
 MOST_PLACES = 3
 """Leaderboards that a brand found by search lists: a product may be on many, 150 bytes each."""
 NEWEST_CHANGES = 10
+NEWS = ("changes", "leaders", "total")
+"""What an answer has of the list of changes, if they are asked for."""
 LEFT_OUT = ("perModel", "missedByModel")
 """What a summary of a category leaves out."""
-_CHANGE = re.compile(r"\b(what|has|have|anything).*\bchanged\b|\bchanges\b", re.IGNORECASE)
+_NEWS = re.compile(
+    r"\b(what|has|have|did|anything)\b.*\bchanged?\b|\bchanges\b|\bnews\b|\bwhat.?s new\b|"
+    r"\bany new leaders?\b|\b(recently|lately|this week|since last week)\b",
+    re.IGNORECASE,
+)
 """Words of who asks for what is new."""
 READ_ONLY = {
     "readOnlyHint": True,
@@ -93,7 +99,8 @@ def call(name: str, view: View, given: Mapping[str, Any]) -> dict[str, Any] | No
         return call(name, view, {**given, parameter: moved.address})
     except HistoryError as error:
         return _failed(view, Refused.unreadable(error))
-    text = render("mcp.md", view, tool=name, part="text", answer=answer).strip()
+    lines = render("mcp.md", view, tool=name, part="text", answer=answer).splitlines()
+    text = "\n".join(line for line in lines if line)
     notice = render("mcp.md", view, tool="", part="notice").strip()
     content = [{"type": "text", "text": f"{text}\n\n{notice}"}]
     structured = {**answer, "notice": notice}
@@ -156,46 +163,66 @@ def search_best(view: View, query: SearchCall) -> dict[str, Any]:
     if query.q is None:
         missing = "is missing; give a topic or a brand name."
         raise Refused.parameters([ParameterError(parameter="q", detail=missing)])
-    hits = view.search(query.q, query.limit, query.kind)
-    results = to_builtins(search_results(query.q, hits, view, MOST_PLACES))
+    topic, asks_for_news = _NEWS.subn("", query.q)
+    hits = view.search(topic, query.limit, query.kind)
+    results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, MOST_PLACES))
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
-    changes = leaders = None
-    if _CHANGE.search(query.q):
-        listed = api.get_changes(view, Changes(limit=NEWEST_CHANGES)).value
-        changes = to_builtins(listed.changes)
-        leaders = to_builtins(listed.leaders[:NEWEST_CHANGES])
     pair = comparisons.products_in(query.q, view)
-    comparison = comparisons.summary(*pair, view) if pair else None
-    return {**results, "comparison": comparison, "changes": changes, "leaders": leaders}
+    results["comparison"] = comparisons.summary(*pair, view) if pair else None
+    results |= dict.fromkeys(NEWS)
+    if asks_for_news:
+        sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
+        most = max(query.limit, NEWEST_CHANGES)
+        listed = api.get_changes(view, Changes(slug=sure[0] if sure else None, limit=most)).value
+        results |= {name: to_builtins(getattr(listed, name)) for name in NEWS}
+        del results["leaders"][most:]
+    if results["comparison"] or results["changes"]:
+        results["related"] = []
+    return results
 
 
 def get_best_in_category(view: View, query: CategoryCall) -> dict[str, Any]:
-    """Return the verdict of a category, and the newest changes of a #1 and of its leader."""
+    """Return the verdict of a category, and what changed: its #1, its leader, assistants' #1s."""
     slug = _category(view, query.slug)
     verdict: dict[str, Any] = to_builtins(
         api.get_best_in_category(view, AsOf(slug=slug, as_of=query.as_of))
     )
     listed = api.get_changes(view, Changes(slug=slug)).value
-    news: dict[str, list[Any]] = {"changes": listed.changes, "leaders": listed.leaders}
-    for name, entries in news.items():
+    changes: dict[str, list[Any]] = {"changes": listed.changes, "leaders": listed.leaders}
+    for name, entries in changes.items():
         known = [c for c in entries if query.as_of is None or c.to_date <= query.as_of]
         verdict[name] = to_builtins(known[: NEWEST_CHANGES // 2])
+    verdict["news"] = None if query.as_of else _news(view, verdict["slug"])
     if query.detail == "summary":
         for name in LEFT_OUT:
             del verdict[name]
     return verdict
 
 
+def _news(view: View, slug: str) -> dict[str, Any] | None:
+    """Return whether another product is first than on the last day before, in a sentence."""
+    board = view.snapshot.leaderboards[slug]
+    changed = news.news(board, evidence.days(view, slug), view.snapshot.products)
+    return {"since": changed.since, "sentence": changed.leader} if changed else None
+
+
 def get_product(view: View, query: ProductCall) -> dict[str, Any]:
-    """Return a part of the record of a product."""
+    """Return a part of the record of a product, and how often it is first."""
     slug = query.slug
     if view.snapshot.product(slug) is None:  # only then: redirects of a new snapshot take 30 ms
         slug = view.snapshot.summary.product_redirects.get(slug, slug)
-    record = to_builtins(api.get_product(view, OfProduct(slug=slug)))
+    record: dict[str, Any] = to_builtins(api.get_product(view, OfProduct(slug=slug)))
     end = query.offset + query.limit
     following = end if end < len(record["entries"]) else None
-    return {**record, "entries": record["entries"][query.offset : end], "nextOffset": following}
+    firsts = [entry for entry in record["entries"] if entry["rank"] == 1]
+    return {
+        **record,
+        "entries": record["entries"][query.offset : end],
+        "firstPlaces": len(firsts),
+        "clearFirstPlaces": sum(entry["level"] == "clear" for entry in firsts),
+        "nextOffset": following,
+    }
 
 
 def get_poll_history(view: View, query: HistoryCall) -> dict[str, Any]:
@@ -241,20 +268,23 @@ def _category(view: View, slug: str) -> str:
 
 
 _OBJECT, _LIST = {"type": "object"}, {"type": "array", "items": {"type": "object"}}
+_NUMBER = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 TOOLS = {
     "search_best": Tool(
         "Search rankings and brands", SearchCall, SearchResults, search_best,
         {"comparison": {"anyOf": [_OBJECT, {"type": "null"}]},
          "changes": {"anyOf": [_LIST, {"type": "null"}]},
-         "leaders": {"anyOf": [_LIST, {"type": "null"}]}},
+         "leaders": {"anyOf": [_LIST, {"type": "null"}]}, "total": _NUMBER},
     ),
     "get_best_in_category": Tool(
         "Best in a category", CategoryCall, wire.CategoryVerdict, get_best_in_category,
-        {"changes": _LIST, "leaders": _LIST}, LEFT_OUT,
+        {"news": {"anyOf": [_OBJECT, {"type": "null"}]}, "changes": _LIST, "leaders": _LIST},
+        LEFT_OUT,
     ),
     "get_product": Tool(
         "A product's rankings", ProductCall, wire.ProductRecord, get_product,
-        {"nextOffset": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
+        {"firstPlaces": {"type": "integer"}, "clearFirstPlaces": {"type": "integer"},
+         "nextOffset": _NUMBER},
     ),
     "get_poll_history": Tool(
         "Poll history of a category", HistoryCall, PollHistory, get_poll_history

@@ -10,10 +10,9 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import Entry
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
-from store.rankings.sentences import certainty, listed
+from store.rankings.sentences import certainty, day_in_words, listed, number_in_words
 from store.rankings.timelines import Day
 from store.snapshot import Snapshot
-from store.web.pages.words import day_in_words, number_in_words
 
 COLOURS = 5
 """Products with a colour of their own; any other is grey."""

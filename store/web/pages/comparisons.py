@@ -1,7 +1,7 @@
 """Comparisons: what is asked for, and what the page of two products or two assistants shows."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -112,22 +112,37 @@ def products_in(query: str, view: View) -> tuple[ProductProfile, ProductProfile]
 def summary(one: ProductProfile, other: ProductProfile, view: View) -> dict[str, Any]:
     """Return two products in figures: the rankings that hold both, with both places."""
     found = products(one, other, view)
-    higher, ahead = found["higher"], found["ahead"]
-    sentence = (
-        f"{one.name} and {other.name} are both in {found['shared']} rankings: {one.name} is "
-        f"higher in {higher[0]}, beyond chance in {ahead[0]}; {other.name} in {higher[1]} and "
-        f"{ahead[1]}."
-    )
     return {
         "products": [one.name, other.name],
         "slugs": [one.slug, other.slug],
-        "sentence": sentence,
+        "sentence": _in_words(one.name, other.name, found),
         "rankings": [
-            {"slug": m.board.slug, "title": m.board.category.title, "places": list(m.places)}
-            for m in found["meetings"][:LONG_LIST]
+            {
+                "slug": meeting.board.slug,
+                "title": meeting.board.category.title,
+                "places": list(meeting.places),
+                "ahead": {one.id: one.name, other.id: other.name}.get(meeting.ahead or ""),
+            }
+            for meeting in found["meetings"][:LONG_LIST]
         ],
         "page": view.at.compare_page(one.slug, other.slug),
     }
+
+
+def _in_words(one: str, other: str, found: Mapping[str, Any]) -> str:
+    """Return how two products stand to each other, in two sentences."""
+    shared, higher, ahead = found["shared"], found["higher"], found["ahead"]
+    if not shared:
+        return f"{one} and {other} share no ranking."
+    told = (
+        f"Of those asked often enough to tell ({found['measured']}), {one} is ahead by more than "
+        f"chance in {ahead[0]}, {other} in {ahead[1]}."
+    )
+    return (
+        f"{one} and {other} are both in {shared} ranking{'s' if shared > 1 else ''}: {one} is "
+        f"higher in {higher[0]}, {other} in {higher[1]}. "
+        f"{told if found['measured'] else 'None of them was asked often enough to tell more.'}"
+    )
 
 
 def choice(one: Side, other: Side, view: View) -> dict[str, Any]:

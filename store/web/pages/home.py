@@ -7,13 +7,12 @@ from typing import Any
 from msgspec import Struct
 
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.sentences import listed
+from store.rankings.sentences import listed, number_in_words
 from store.rankings.topics import RankedTopic
 from store.snapshot import Snapshot
 from store.web.pages.answer_box import Square, level_in_words, squares_now
 from store.web.pages.contexts import PickChange, pick_changes
 from store.web.pages.routes import page
-from store.web.pages.words import number_in_words
 from store.web.queries import Query
 from store.web.view import View
 

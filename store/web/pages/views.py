@@ -104,7 +104,7 @@ def changes(view: View, query: Since) -> dict[str, Any]:
         "confirmed": sum(change.confirmed for change in summary.changes),
         "days": [
             (date, sorted(group, key=lambda f: (f.title.casefold(), f.change.model)))
-            for date, group in groupby(newest, key=lambda f: sentences.dated(f.change.current_at))
+            for date, group in groupby(newest, key=lambda f: f.change.current_at[:10])
         ],
     }
 
