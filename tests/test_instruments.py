@@ -189,6 +189,9 @@ def test_instruments_are_published_with_who_answered_to_them(tmp_path: Path) -> 
     assert text == (data / f"instruments/{new['id']}.json").read_text(encoding="utf-8")
     [poll] = read(client, "history?slug=crm-software&limit=1")
     assert poll["instrument"] == new["id"]
+    assert command(data, "export", f"{tmp_path}/tree").exit_code == 0
+    exported = (tmp_path / "tree/current/api/v1/instruments.json").read_bytes()
+    assert exported == client.get("/api/v1/instruments.json").data
     page = client.get("/methodology").text
     assert "Say what is best." in page
     assert "A, B, C, D: m-1, web search on (4 answers count)" in page
