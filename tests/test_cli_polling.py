@@ -21,7 +21,7 @@ from processes import write_real
 from store.history import History
 from store.polls import sample as sample_assistant
 from store.polls.locks import lock, path_of
-from store.polls.providers import Reply
+from store.polls.providers.envelopes import Reply
 from store.records import Failure
 
 if TYPE_CHECKING:
@@ -349,7 +349,7 @@ def change(data: Path, **fields: Any) -> None:
         (
             {"key_env": "OTHER"},
             (),
-            "GPT: the environment variable that its key_env names is not set.",
+            "GPT: the environment variable that its key_env names is not set",
         ),
         (
             {"usd_per_million_input": None},
@@ -379,7 +379,7 @@ def test_nothing_is_asked_that_could_not_be_asked_paid_or_recorded(
         (
             {"key_env": "OTHER"},
             (),
-            "GPT: the environment variable that its key_env names is not set.\n",
+            "GPT: the environment variable that its key_env names is not set\n",
         ),
         (
             {"usd_per_million_input": None},

@@ -17,8 +17,8 @@ from replaying import Replaying, answer_text, envelope, serving
 from store.polls.asking import Outcome, ask, ask_sample, charge_for, outcome_of_result
 from store.polls.assistant_checks import PASTED, Unready, key_of
 from store.polls.due import Pair
-from store.polls.providers import Response
-from store.polls.providers.registry import PROVIDERS
+from store.polls.providers import PROVIDERS
+from store.polls.providers.envelopes import Response
 from store.polls.secrets import SHORTEST, poll_without
 from store.polls.sending import Limits, Sender, Unsent
 from store.polls.spending import Budget

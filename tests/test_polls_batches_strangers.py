@@ -25,10 +25,9 @@ from processes import free_port, reached, until
 from store.polls.asking import request_for
 from store.polls.batches import Batching as Work
 from store.polls.desk import Summary
-from store.polls.providers import Response
-from store.polls.providers.envelopes import read_object
-from store.polls.providers.provider import Item, Remote
-from store.polls.providers.registry import PROVIDERS, queue_of
+from store.polls.providers import PROVIDERS, queue_of
+from store.polls.providers.envelopes import Response, read_object
+from store.polls.providers.provider import Items, Remote
 from store.records import Assistant
 
 if TYPE_CHECKING:
@@ -117,10 +116,10 @@ def assistant_of(api: Any) -> Assistant:
     return Assistant(**base, api="chat" if api == "xai" else api)
 
 
-def items(assistant: Assistant) -> list[Item]:
+def items(assistant: Assistant) -> Items:
     """Items of a batch."""
     bodies = (request_for(assistant, question).body for question in ("Which?", "What?"))
-    return [Item(f"{1:016x}-{n}", body) for n, body in enumerate(bodies)]
+    return {f"{1:016x}-{n}": body for n, body in enumerate(bodies)}
 
 
 def test_openai_sdk_reads_our_lines_and_we_its_batches() -> None:
@@ -148,7 +147,6 @@ def test_openai_sdk_reads_our_lines_and_we_its_batches() -> None:
     assert remote == Remote(
         id="batch_1",
         state="ended",
-        done=0,
         files=("file-2",),
     )
     content = {"type": "output_text", "text": "hello", "annotations": []}
@@ -186,7 +184,7 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results() -> None:
     })  # fmt: skip
     remote = queue.read_batch(sample.model_dump(mode="json"))
     assert remote
-    assert (remote.id, remote.state, remote.done) == ("msgbatch_1", "open", 1)
+    assert (remote.id, remote.state) == ("msgbatch_1", "open")
     message = types.Message.model_validate({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
         "stop_reason": "end_turn", "content": [{"type": "text", "text": "hello"}],
@@ -284,11 +282,11 @@ def test_xai_sdk_takes_our_batch_and_we_read_its_own() -> None:
 
     assistant = assistant_of("xai")
     queue = queue_of(assistant)(assistant, "key")
-    made = queue.build_batch([], "label", "file-1")
+    made = queue.build_batch({}, "label", "file-1")
     shapes.ParseDict(made.body, types.CreateBatchRequest())
     state = types.BatchState(num_requests=3, num_pending=1, num_success=2)
     batch = types.Batch(batch_id="b1", name="label", state=state)
-    assert queue.read_batch(read_object(shown(batch))) == Remote(id="b1", state="open", done=2)
+    assert queue.read_batch(read_object(shown(batch))) == Remote(id="b1", state="open")
     more = {"pagination_token": "t"}
     failed = types.BatchResult(batch_request_id="x", error=status.Status(code=8, message="slow"))
     results = shown(types.ListBatchResultsResponse(results=[failed], **more))

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 from builders import answered, category
 
-from store.polls.clarifying import Standing, levels, to_ask
+from store.polls.clarifying import levels, to_ask
 from store.polls.due import DuePolls, Pair
+from store.rankings.certainty import Certainty, Level
 from store.rankings.poll_states import PollStates
 from store.records import Assistant
 
-STANDINGS = {
-    "p": Standing("clear", {"A": 9, "B": 9}),
-    "q": Standing("unmeasured", {"A": 1}),
-    "r": Standing("open", {"A": 5, "B": 4}),
-    "s": Standing("contradicted", {"A": 4, "B": 4}),
+
+def certainty(level: Level, **runs: int) -> Certainty:
+    """One of this level, where each assistant spoke on so many days."""
+    return Certainty(level, sum(runs.values()), runs, "", "", {}, (), ())
+
+
+KNOWN = {
+    "p": certainty("clear", A=9, B=9),
+    "q": certainty("unmeasured", A=1),
+    "r": certainty("open", A=5, B=4),
+    "s": certainty("contradicted", A=4, B=4),
 }
-PAIRS = [Pair(s, category(), Assistant(name=m, api="sample")) for s in STANDINGS for m in "AB"]
+PAIRS = [Pair(s, category(), Assistant(name=m, api="sample")) for s in KNOWN for m in "AB"]
 
 
 def chosen(most: int, today: str = "2026-11-21") -> str:
     """Whom to ask, where all answered on the 20th."""
     polls = [answered(model, ["X"], "2026-11-20T06:00:00Z") for model in "AB"]
     states = PollStates.of(polls, category())
-    stands = DuePolls(dict.fromkeys(STANDINGS, states))
-    pairs = to_ask(PAIRS, most, STANDINGS, stands, today)
+    stands = DuePolls(dict.fromkeys(KNOWN, states))
+    pairs = to_ask(PAIRS, most, KNOWN, stands, today)
     return " ".join(f"{pair.slug}{pair.assistant.name}" for pair in pairs)
 
 
@@ -45,5 +52,5 @@ def test_nobody_is_asked_twice_on_one_day() -> None:
 
 def test_the_levels_are_told_in_one_line() -> None:
     """Each level with its number."""
-    told = levels(PAIRS, STANDINGS)
+    told = levels(PAIRS, KNOWN)
     assert told == "Categories: 1 clear, 1 open, 1 contradicted, 1 unmeasured."

@@ -13,7 +13,7 @@ from faults import UnreadableFiles, replace_os
 
 from store.counting import CLOCK_TOLERANCE
 from store.files import Files
-from store.history import History, HistoryError
+from store.history import History
 from store.line_codec import encode_line
 from store.polls.clocks import Clock
 from store.polls.due import ALWAYS, DuePolls, Pair, PollLog, Rounds
@@ -223,22 +223,14 @@ def data(tmp_path: Path) -> Path:
     return write_data(tmp_path / "data", categories=titles, models=("A", "B"), polls=polls)
 
 
-Looked = tuple[DuePolls, list[HistoryError]]
-
-
 def log_of(data: Path, now: datetime = T) -> PollLog:
     """The poll log of a data directory at a time."""
     return PollLog(History(data / "history"), Clock(lambda: now))
 
 
-def look(data: Path, now: datetime = T) -> Looked:
-    """What is due by the files, and what cannot be read."""
-    return log_of(data, now).look(Files(data).scan())
-
-
 def due_in(data: Path, now: datetime = T) -> DuePolls:
     """What is due by the files."""
-    return look(data, now)[0]
+    return log_of(data, now).look(Files(data).scan())
 
 
 def slugs(pairs: list[Pair]) -> list[str]:
@@ -293,7 +285,7 @@ def test_only_what_changed_is_read(data: Path, monkeypatch: pytest.MonkeyPatch) 
     log.look(catalogue)
     assert read == ["never"], "no file can be compared with none"
     append(data, [answered("A", ["X"], at(), slug="old")])
-    stands, _ = log.look(catalogue)
+    stands = log.look(catalogue)
     assert sorted(read) == ["never", "never", "old"]
     assert stands.states["old"].ever["A"].polled_at == at()
 
@@ -305,12 +297,12 @@ def test_what_cannot_be_read_is_not_due(data: Path, monkeypatch: pytest.MonkeyPa
     append(data, [answered("A", ["X"], at(), slug="old")])
     with monkeypatch.context() as patched:
         replace_os(patched, UnreadableFiles("old.jsonl"))
-        for stands, unknown in (look(data), log.look(catalogue)):
-            sentences = [str(error) for error in unknown]
+        for stands in (due_in(data), log.look(catalogue)):
+            sentences = [str(error) for error in stands.unread]
             assert sentences == ["history/old.jsonl:1:1: cannot be read: Input/output error"]
             assert stands.due([pair("old")], WEEKLY, T + timedelta(days=30)) == []
-    for stands, unknown in (look(data), log.look(catalogue)):
-        assert unknown == []
+    for stands in (due_in(data), log.look(catalogue)):
+        assert stands.unread == []
         assert stands.due([pair("old")], WEEKLY, T) == []
         assert slugs(stands.due([pair("old")], WEEKLY, T + timedelta(days=7))) == ["old"]
 
@@ -351,7 +343,8 @@ def test_where_a_poll_is_yet_to_come_nothing_is_asked(data: Path) -> None:
     wrong = answered("B", ["X"], "9000-12-31T23:59:59Z", slug="old")
     append(data, [wrong])
     pairs = [pair("old"), pair("old", "B")]
-    stands, [error] = look(data)
+    stands = due_in(data)
+    [error] = stands.unread
     assert str(error).startswith("history/old.jsonl:2:1: a poll of 9000-12-31T23:59:59Z, which is")
     assert (stands.due(pairs, WEEKLY, T), stands.known(pairs)) == ([], [])
     reason = {wrong.id: {"reason": "wrong clock", "date": "2026-11-02"}}

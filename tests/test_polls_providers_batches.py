@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from store.polls.providers import Response
+from store.polls.providers import queue_of, why_no_batches
 from store.polls.providers.anthropic import AnthropicQueue
 from store.polls.providers.chat import XAIQueue
-from store.polls.providers.envelopes import number, read_object
+from store.polls.providers.envelopes import Response, number, read_object
 from store.polls.providers.gemini import GeminiQueue
 from store.polls.providers.openai import OpenAIQueue
-from store.polls.providers.provider import UNASKED, Item, grpc_error, match
-from store.polls.providers.registry import queue_of, why_no_batches
+from store.polls.providers.provider import UNASKED, grpc_error, match
 from store.records import Assistant, Failure
 
 ASSISTANT = Assistant(name="A", api="responses", base_url="https://api.example/v1/", model="m")
@@ -39,7 +38,7 @@ def test_what_is_no_batch_is_none(name: str, body: bytes) -> None:
 def test_a_batch_goes_to_the_base_url_with_the_key_in_a_header(name: str) -> None:
     """Every request of a queue; a token of a page is quoted."""
     queue = QUEUES[name]
-    items = [Item("k-0", {"model": "m"})]
+    items = {"k-0": {"model": "m"}}
     requests = [
         queue.build_upload(items),
         queue.build_batch(items, "label", "file-1"),

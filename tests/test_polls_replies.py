@@ -27,7 +27,7 @@ from store.polls.desk import Summary
 from store.polls.due import Pair, PollLog, Rounds
 from store.polls.poller import Plan, take_turn
 from store.polls.prices import micros
-from store.polls.providers.registry import PROVIDERS
+from store.polls.providers import PROVIDERS
 from store.polls.sending import Limits
 from store.rankings.poll_states import poll_states
 from store.records import Assistant, Category, Site

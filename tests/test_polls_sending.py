@@ -18,8 +18,9 @@ from replaying import Replaying, answer_text, serving
 
 from store.polls import secrets
 from store.polls.prices import at_most, micros, usd
-from store.polls.providers import Prompt, Reply, Request
-from store.polls.providers.registry import PROVIDERS
+from store.polls.prompt import Prompt
+from store.polls.providers import PROVIDERS
+from store.polls.providers.envelopes import Reply, Request
 from store.polls.sending import Limits, RateLimiter, Sender, Unsent
 from store.polls.spending import Budget, Charge
 from store.records import Assistant, Failure

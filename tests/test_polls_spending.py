@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from processes import ROOT
 
+from store.disk import DamagedFileError
 from store.polls.prices import UNCOUNTED, at_most, check_cost, missing_prices, price_of, usd
-from store.polls.providers import Reply, Tokens
-from store.polls.spending import Budget, Charge, DamagedSumError
+from store.polls.providers.envelopes import Reply, Tokens
+from store.polls.spending import Budget, Charge
 from store.records import MOST_USD, Assistant
 
 
@@ -205,7 +206,7 @@ def test_nothing_is_taken_from_a_damaged_sum(tmp_path: Path, content: bytes) -> 
     day = Day()
     day.spent = 0.0009
     budget = day.budget(tmp_path)
-    with pytest.raises(DamagedSumError, match=r"is damaged\. Delete it, and what history"):
+    with pytest.raises(DamagedFileError, match=r"is damaged\. Delete it, and what history"):
         budget.reserve(1)
     assert "cannot be kept: .locks/spent.json is damaged." in (budget.fault() or "")
     assert path.read_bytes() == content

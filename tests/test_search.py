@@ -395,11 +395,11 @@ def test_an_ordinary_word_is_never_a_mistyped_one() -> None:
 
 def test_a_dead_link_gets_the_closest_slugs(index: Index) -> None:
     """Suggestions are made from a slug, and for weaker matches than a search would answer."""
-    assert index.closest_categories("best-air-frier-2024")[0].slug == "air-fryer"
-    assert index.closest_brands("sony-wh-1000")[0].slug == "sony-wh-1000xm4"
+    assert index.closest("best-air-frier-2024", "categories")[0].slug == "air-fryer"
+    assert index.closest("sony-wh-1000", "brands")[0].slug == "sony-wh-1000xm4"
     assert index.search("coffee table").categories == ()
-    assert index.closest_categories("coffee table")[0].slug == "coffee-maker"
-    assert index.closest_categories("qwzrtpk") == ()
+    assert index.closest("coffee table", "categories")[0].slug == "coffee-maker"
+    assert index.closest("qwzrtpk", "categories") == ()
 
 
 def test_completion_offers_what_begins_like_the_typed_text(index: Index) -> None:
@@ -415,7 +415,7 @@ def test_an_empty_index_answers_nothing() -> None:
     """A service that has not polled yet is searchable."""
     empty = Index([], [], [], [])
     assert empty.search("vpn") == empty.complete("vpn") == Hits((), ())
-    assert empty.closest_categories("vpn") == empty.closest_brands("vpn") == ()
+    assert empty.closest("vpn", "categories") == empty.closest("vpn", "brands") == ()
 
 
 def test_a_title_without_words_is_left_out() -> None:
@@ -438,8 +438,8 @@ def test_any_text_gets_an_orderly_answer(index: Index, query: str, limit: int) -
     answers = [
         *index.search(query, limit)[:2],
         *index.complete(query, limit)[:2],
-        index.closest_categories(query, limit),
-        index.closest_brands(query, limit),
+        index.closest(query, "categories", limit),
+        index.closest(query, "brands", limit),
     ]
     related = index.search(query, limit).related
     assert len(related) <= 5
@@ -472,7 +472,7 @@ def test_the_order_of_the_inputs_does_not_matter(
     other = Index(categories, brands, [group[::-1] for group in synonyms], common)
     assert other.search(query) == index.search(query)
     assert other.complete(query) == index.complete(query)
-    assert other.closest_categories(query) == index.closest_categories(query)
+    assert other.closest(query, "categories") == index.closest(query, "categories")
 
 
 QUERIES = (
@@ -512,16 +512,17 @@ def test_an_index_that_follows_another_is_the_same(
         for query in QUERIES:
             assert followed.search(query) == fresh.search(query)
             assert followed.complete(query) == fresh.complete(query)
-            assert followed.closest_brands(query) == fresh.closest_brands(query)
+            assert followed.closest(query, "brands") == fresh.closest(query, "brands")
 
 
 def test_an_index_that_follows_another_indexes_only_what_differs(index: Index) -> None:
     """What is the same is taken over as the same object, postings among it."""
     index.prepare()
     after = Index(CATEGORIES, [*BRANDS, SPARE[2]], SYNONYMS, COMMON, before=index)
-    assert after._categories is index._categories  # noqa: SLF001 - no answer shows it
-    assert after._nearness is index._nearness  # noqa: SLF001
-    kept, old = (each._brands.postings["word"]["sony"] for each in (after, index))  # noqa: SLF001
+    now, before = after._arrays, index._arrays  # noqa: SLF001 - no answer shows it
+    assert now.categories is before.categories
+    assert now.nearness is before.nearness
+    kept, old = (arrays.brands.postings["word"]["sony"] for arrays in (now, before))
     assert kept is old
 
 

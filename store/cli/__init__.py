@@ -15,6 +15,7 @@ from flask.cli import AppGroup, get_version, version_option, with_appcontext
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from store.disk import DamagedFileError
 from store.files import DataDirectoryError, check_data_in
 from store.history import HistoryError
 from store.publishing.directories import Writer
@@ -59,7 +60,7 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
         try:
             check_data_in(app_settings().data_dir)
             return command(*args, **kwargs)
-        except (DataDirectoryError, HistoryError) as error:
+        except (DataDirectoryError, HistoryError, DamagedFileError) as error:
             raise click.ClickException(f"{error}.") from None
         except PermissionError as error:
             raise click.ClickException(f"{error.filename}: {error.strerror}.") from None

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from store.cli import app_settings, checks, meaning, plural, with_data
-from store.disk import is_full
+from store.disk import DamagedFileError, is_full
 from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
 from store.polls.assistant_checks import mistakes
 from store.polls.locks import FOLDER
-from store.polls.spending import SUM, DamagedSumError, stored_sum
+from store.polls.spending import SUM, stored_sum
 from store.publishing import manifest
 from store.rankings.names import Names
 from store.records import Problem
@@ -143,7 +143,7 @@ def _unpolled(directory: Path) -> Iterator[Problem]:
         yield Problem("history", 1, 1, message)
     try:
         stored_sum(directory / FOLDER)
-    except DamagedSumError as error:
+    except DamagedFileError as error:
         yield Problem(f"{FOLDER}/{SUM}", 1, 1, f"{error}; under a cap nothing is polled")
     except OSError:  # who may not read it does not poll either
         return

@@ -22,7 +22,6 @@ from store.polls.clocks import DayClosing, confirmed_time
 from store.polls.desk import ANSWERED, LEFT, NOT_ASKED, Desk, Summary
 from store.polls.due import Pair, Rounds
 from store.polls.poller import Plan, take_turn
-from store.polls.report import lack
 from store.polls.schedule import other_owner
 from store.records import Assistant
 from store.settings import NOT_THE_SAMPLE, SettingsError
@@ -54,20 +53,20 @@ class Run(Struct, frozen=True, kw_only=True):
         return Rounds.of(self.desk.catalogue.site, self.samples) if self.due else None
 
 
-def carry_out(run: Run, passes: Sequence[Sequence[Pair]], length: int) -> Mapping[str, Summary]:
+def carry_out(
+    run: Run, passes: Sequence[Sequence[Pair] | None], length: int
+) -> Mapping[str, Summary]:
     """Ask pass by pass, each assistant on a thread of its own; return what came of it by name.
 
-    What is due of all categories is asked in one pass, as long as something is.
+    A pass of ``None`` is all that is due, as long as something is.
     """
     results = {assistant.name: Summary() for assistant in run.assistants}
-    open_ended: Sequence[Sequence[Pair] | None] = (None,)
-    is_open_ended = run.cancel or (run.due and not run.slugs)
     # at a time of --at one after the other, so that a run can be repeated exactly
     workers = 1 if run.pretends else len(results)
     bar = click.progressbar(length=length, label="Polling")
     try:
         with stopping(run.desk.stop), bar, ThreadPoolExecutor(workers) as pool:
-            for pairs in open_ended if is_open_ended else passes:
+            for pairs in passes:
                 jobs = [
                     pool.submit(_ask_one, run, name, pairs, result, bar.update)
                     for name, result in results.items()
@@ -77,7 +76,10 @@ def carry_out(run: Run, passes: Sequence[Sequence[Pair]], length: int) -> Mappin
                     job.result()
     finally:
         if not run.pretends:
-            close_days(run.desk)
+            closing = DayClosing(run.desk.settings.data_dir)
+            closing.look(confirmed_time(run.desk.clock, run.desk.catalogue))
+            if closing.reason:
+                click.echo(f"warning: {closing.reason}", err=True)
     return results
 
 
@@ -131,28 +133,6 @@ def check_ready(desk: Desk, *, pretends: bool) -> None:
         ) from None
     if fault := desk.budget.fault() or desk.clock.fault():
         raise click.ClickException(f"Nothing was asked: {fault}")
-
-
-def ready(desk: Desk, assistants: Sequence[Assistant]) -> list[Assistant]:
-    """Return the assistants that can be asked; say of the others what they lack."""
-    limit = desk.budget.run_usd if desk.budget.daily_usd is None else desk.budget.daily_usd
-    able: list[Assistant] = []
-    for assistant in assistants:
-        if reason := lack(assistant, desk.settings.secret, limit):
-            click.echo(reason, err=True)
-        else:
-            able.append(assistant)
-    if not able:
-        raise click.ClickException("Nothing was asked.")
-    return able
-
-
-def close_days(desk: Desk) -> None:
-    """Close the days that ended before a provider's clock agreed with this machine's."""
-    closing = DayClosing(desk.settings.data_dir)
-    closing.look(confirmed_time(desk.clock, desk.catalogue))
-    if closing.reason:
-        click.echo(f"warning: {closing.reason}", err=True)
 
 
 @contextmanager

@@ -10,11 +10,10 @@ from functools import partial
 from pathlib import Path
 
 import click
-import msgspec
 from flask import current_app
 
 from store.cli import app_settings, refuse, unknown_slug, with_data
-from store.cli.poll_runs import Run, carry_out, check_ready, ready, summarise
+from store.cli.poll_runs import Run, carry_out, check_ready, summarise
 from store.counting import AheadError, doubt_clock, invented
 from store.disk import is_full
 from store.files import Catalogue, Files
@@ -27,8 +26,9 @@ from store.polls.desk import Desk
 from store.polls.due import DuePolls, Pair, PollLog
 from store.polls.locks import is_held
 from store.polls.quotes import quote
-from store.polls.report import attempt, status_of
+from store.polls.report import ask_whether_there, status_of
 from store.polls.schedule import LOCK
+from store.rankings.certainty import Certainty
 from store.records import MAX_SAMPLES, Assistant, Category
 from store.times import rfc3339
 
@@ -127,7 +127,9 @@ def poll(  # noqa: PLR0913 - a command's options
     if show:
         sys.exit(0 if _show(desk, chosen) else 1)
     if attempt:
-        sys.exit(0 if _try(desk, chosen) else 1)
+        answers = [ask_whether_there(desk, assistant) for assistant in chosen]
+        click.echo("\n".join(sentence for sentence, _ in answers))
+        sys.exit(0 if all(is_well for _, is_well in answers) else 1)
     run = Run(
         desk=desk,
         assistants=chosen,
@@ -146,7 +148,11 @@ def _carry_out(run: Run, *, dry_run: bool) -> bool:
     """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
     desk, rounds = run.desk, run.rounds
     categories = _categories(desk.catalogue, run.slugs)
-    stands, is_whole = _look(desk, pretends=run.pretends)
+    stands = desk.log.look(desk.catalogue)
+    for sentence in _unread(desk, stands, pretends=run.pretends):
+        click.echo(sentence, err=True)
+    fault = invented(sum(s.invented for s in stands.states.values()), desk.catalogue.site)
+    refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
     pairs = stands.known(
         Pair(slug, each, a) for slug, each in categories.items() for a in run.assistants
     )
@@ -154,55 +160,39 @@ def _carry_out(run: Run, *, dry_run: bool) -> bool:
     calls = [pair for asked in passes for pair in asked]
     if rounds and passes:
         calls = stands.rest_of_rounds(passes[0], rounds, desk.clock.now())
+    is_queue = run.due and not run.slugs
     if dry_run:
-        click.echo("\n".join(quote(calls, desk, is_due=run.due and not run.slugs)))
-        return is_whole
+        click.echo("\n".join(quote(calls, desk, is_due=is_queue)))
+        return not stands.unread
     is_open = any(desk.files.open_of(each.name, desk.catalogue) for each in run.assistants)
     if not (calls or run.cancel or (is_open and run.due)):
         click.echo("Nothing is due." if run.due else "Nothing is to be asked.")
-        return is_whole
+        return not stands.unread
     check_ready(desk, pretends=run.pretends)
-    able = ready(desk, run.assistants)
-    results = carry_out(msgspec.structs.replace(run, assistants=able), passes, len(calls))
-    is_well = summarise(results)
+    is_well = summarise(carry_out(run, [None] if run.cancel or is_queue else passes, len(calls)))
     if run.until_clear:
         current_app.extensions["store"].reload()
-        click.echo(clarifying.levels(pairs, _standings()))
-    return is_well and is_whole and len(able) == len(run.assistants)
+        click.echo(clarifying.levels(pairs, _certainties()))
+    return is_well and not stands.unread
 
 
 def _passes(run: Run, pairs: Sequence[Pair], stands: DuePolls) -> list[list[Pair]]:
     """Return what to ask, pass by pass; of rounds, as often as they take answers."""
     if most := run.until_clear:
         today = rfc3339(run.desk.clock.now())[:10]
-        return [clarifying.to_ask(pairs, most, _standings(), stands, today)]
+        return [clarifying.to_ask(pairs, most, _certainties(), stands, today)]
     if rounds := run.rounds:
         return [run.desk.due(pairs, stands, rounds)] * rounds.most
-    waiting = list(pairs) if run.pretends else stands.longest_waiting_first(pairs)
-    return [waiting] * (run.samples or 1)
+    return [stands.longest_waiting_first(pairs)] * (run.samples or 1)
 
 
-def _standings() -> Mapping[str, clarifying.Standing]:
-    boards = current_app.extensions["store"].snapshot.leaderboards
-    return {slug: clarifying.Standing.of(board) for slug, board in boards.items()}
+def _certainties() -> Mapping[str, Certainty]:
+    return clarifying.certainties(current_app.extensions["store"].snapshot.leaderboards)
 
 
-def _look(desk: Desk, *, pretends: bool) -> tuple[DuePolls, bool]:
-    """Return how polling stands, and whether it is known of all; say of which it is not."""
-    stands, unread = desk.log.look(desk.catalogue)
-    for sentence in _unread(desk, stands, unread, pretends=pretends):
-        click.echo(sentence, err=True)
-    count = sum(states.invented for states in stands.states.values())
-    fault = invented(count, desk.catalogue.site)
-    refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
-    return stands, not unread
-
-
-def _unread(
-    desk: Desk, stands: DuePolls, unread: Sequence[Exception], *, pretends: bool
-) -> list[str]:
+def _unread(desk: Desk, stands: DuePolls, *, pretends: bool) -> list[str]:
     """Return in sentences what of history cannot be read and so is not polled."""
-    ahead = {error.slug: error.time for error in unread if isinstance(error, AheadError)}
+    ahead = {error.slug: error.time for error in stands.unread if isinstance(error, AheadError)}
     polled = len(ahead) + sum(bool(states.latest_time) for states in stands.states.values())
     now = desk.clock.now()
     doubt = doubt_clock(ahead, polled, now)
@@ -210,8 +200,8 @@ def _unread(
         doubt = f"{len(ahead):,} categories have later answers than {rfc3339(now)}; they are left"
     sentences = [str(desk.log.history.fault)] if desk.log.history.fault else []
     sentences += [f"{doubt}."] if doubt else []
-    others = dict.fromkeys(str(e) for e in unread if not (doubt and isinstance(e, AheadError)))
-    return sentences + [f"{reason}; its category is left alone" for reason in others]
+    others = [e for e in stands.unread if not (doubt and isinstance(e, AheadError))]
+    return sentences + [f"{e}; its category is left alone" for e in dict.fromkeys(map(str, others))]
 
 
 def _desk(at: datetime | None, max_usd: float | None) -> Desk:
@@ -265,8 +255,8 @@ def _categories(catalogue: Catalogue, slugs: Sequence[str]) -> Mapping[str, Cate
 
 def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     """Say how polling stands; return whether nothing needs a person."""
-    stands, unread = desk.log.look(desk.catalogue)
-    faults = [*_unread(desk, stands, unread, pretends=False)]
+    stands = desk.log.look(desk.catalogue)
+    faults = _unread(desk, stands, pretends=False)
     faults += [fault for fault in (desk.clock.fault(), desk.budget.fault()) if fault]
     if is_full(desk.settings.data_dir):
         faults.append("The disk is full, so that nothing is polled: make room.")
@@ -286,11 +276,3 @@ def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     server = "A server polls on schedule."
     click.echo(server if is_scheduled else f"No{server[1:-1]}; one with POLL_ENABLED=1 would.")
     return not faults and all(len(lines) == 1 for lines in statuses)
-
-
-def _try(desk: Desk, chosen: Sequence[Assistant]) -> bool:
-    """Ask each assistant one tiny question and say who answers; return whether all do."""
-    answers = [attempt(desk, assistant) for assistant in chosen]
-    for sentence, _ in answers:
-        click.echo(sentence)
-    return all(is_well for _, is_well in answers)

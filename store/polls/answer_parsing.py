@@ -68,14 +68,6 @@ def read(text: str) -> Answer | Failure:
         return msgspec.structs.replace(error.failure, said=quoted)
 
 
-def read_object(text: str) -> Any | Failure:
-    """Read the one JSON value of a model's text, whatever its shape; raises nothing."""
-    try:
-        return _object(text)[0]
-    except _Unusable as error:
-        return error.failure
-
-
 def domain(text: str | None) -> str | None:
     """The bare host name in what a model gave as a domain, or ``None`` when there is none."""
     if not text:

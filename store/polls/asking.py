@@ -15,8 +15,8 @@ from store.polls import answer_parsing, sample, secrets
 from store.polls.due import Pair
 from store.polls.prices import at_most, at_reduced_price, check_cost, micros, price_of, usd
 from store.polls.prompt import prompt
-from store.polls.providers import Reply, Request, Response
-from store.polls.providers.registry import PROVIDERS
+from store.polls.providers import PROVIDERS
+from store.polls.providers.envelopes import Reply, Request, Response
 from store.polls.sending import Limits, Sender, Unsent
 from store.polls.spending import Budget, Charge
 from store.records import Answer, Assistant, Failure, Poll, Usage

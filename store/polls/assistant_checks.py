@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from store.files import Catalogue, Files
 from store.json_positions import JsonPath
 from store.polls.prices import missing_prices
+from store.polls.providers import PROVIDERS, why_no_batches, why_no_flex
 from store.polls.providers.envelopes import LOOPBACK
-from store.polls.providers.registry import PROVIDERS, why_no_batches, why_no_flex
 from store.rankings.sentences import listed
 from store.records import Assistant, Problem, Site
 

@@ -6,7 +6,6 @@ stays a while: it says since when the assistant's batches are paused.
 
 from __future__ import annotations
 
-import errno
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -14,9 +13,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from store.disk import atomic_write, sync_directory
+from store.disk import DamagedFileError, atomic_write, make_folder, sync_directory
 from store.files import Catalogue
-from store.history import HistoryError
 from store.polls.due import Key
 from store.rankings.poll_states import Pause
 from store.records import Assistant, Natural
@@ -24,22 +22,6 @@ from store.records import Assistant, Natural
 FOLDER = "batches"
 FIRST_PAUSE = timedelta(hours=6)
 LONGEST_PAUSE = timedelta(days=7)
-FORGET_AFTER = timedelta(days=31)
-"""How long a failed batch is remembered; providers keep results for 30 days."""
-
-
-class BatchFileError(HistoryError, OSError):
-    """A batch cannot be read, so that nobody knows what is asked already; it says what to do."""
-
-    def __init__(self, name: str) -> None:
-        sentence = (
-            f"{FOLDER}/{name} is damaged, so that nobody knows what is asked already; restore it, "
-            "or delete it if what it asked may be asked and paid for again"
-        )
-        super().__init__(errno.EIO, sentence)
-
-    def __str__(self) -> str:
-        return self.strerror or ""
 
 
 class Asking(Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,7 +47,6 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     items: tuple[Asking, ...]
     instrument: str | None = None
     remote: str | None = None
-    done: Natural = 0
     cancelled_at: str | None = None
     failed_at: str | None = None
     why: str | None = None
@@ -106,8 +87,7 @@ class BatchFiles:
         """Return every batch, oldest first.
 
         Raises:
-            BatchFileError: one cannot be read.
-            OSError: the folder cannot be looked into.
+            OSError: one cannot be read, or the folder cannot be looked into.
         """
         try:
             names = [path.name for path in self._home.iterdir() if path.suffix == ".json"]
@@ -132,9 +112,8 @@ class BatchFiles:
             OSError: it could not be written.
         """
         data = msgspec.json.format(msgspec.json.encode(batch)) + b"\n"
-        if not self._home.is_dir():
-            self._home.mkdir(mode=0o750, exist_ok=True)
-            sync_directory(self._home.parent)
+        make_folder(self._home)
+        sync_directory(self._home.parent)
         atomic_write(self._home / f"{batch.key}.json", data, 0o640)
         sync_directory(self._home)
 
@@ -188,4 +167,7 @@ class BatchFiles:
         try:
             return _BATCHES.decode((self._home / name).read_bytes())
         except (ValueError, RecursionError):
-            raise BatchFileError(name) from None
+            raise DamagedFileError(
+                f"{FOLDER}/{name} is damaged, so that nobody knows what is asked already; restore "
+                "it, or delete it if what it asked may be asked and paid for again"
+            ) from None

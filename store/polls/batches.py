@@ -18,17 +18,15 @@ from msgspec.structs import replace
 from store.cleaning import clean
 from store.history import History, HistoryError
 from store.polls.asking import SHOWN, cost_at_most, outcome_of_result, request_for
-from store.polls.assistant_checks import Unready, key_of
-from store.polls.batch_files import FORGET_AFTER, Asking, Batch
+from store.polls.assistant_checks import Unready
+from store.polls.batch_files import Asking, Batch
 from store.polls.desk import Desk, Summary
 from store.polls.due import DuePolls, Pair
-from store.polls.instruments import keep_instrument
 from store.polls.prices import at_reduced_price, micros, missing_prices
-from store.polls.providers import Reply, Response
 from store.polls.providers import envelopes as wire
-from store.polls.providers.envelopes import read_object
-from store.polls.providers.provider import UNASKED, Item, Remote, Result, match
-from store.polls.providers.registry import queue_of
+from store.polls.providers import queue_of
+from store.polls.providers.envelopes import Reply, Response, read_object
+from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.spending import Reserve
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
@@ -82,8 +80,7 @@ class Batching:
         if fault := desk.clock.fault():
             self.summary.fault = fault
             return
-        key = key_of(assistant, desk.settings.secret)
-        instrument = keep_instrument(desk.settings.data_dir, assistant, key)
+        instrument = desk.keep_instrument(assistant)
         most = min(MOST_ITEMS, queue_of(assistant).MAX_REQUESTS)
         items, reserved = self._affordable(pairs[:most], usd)
         reserve = desk.budget.reserve(reserved) if items else None
@@ -118,10 +115,6 @@ class Batching:
         Raises:
             OSError: a batch cannot be read or written.
         """
-        now = self._desk.clock.now()
-        for batch in self._files.all():
-            if batch.failed_at and datetime.fromisoformat(batch.failed_at) < now - FORGET_AFTER:
-                self._files.forget(batch)
         for batch in self._files.open_of(self._name, self._desk.catalogue):
             if fault := self._desk.clock.fault():
                 self.summary.wrong.append(fault)
@@ -156,10 +149,10 @@ class Batching:
     def _create(self, batch: Batch) -> str | None:
         """Upload and create it; return why it was not made, or nobody knows."""
         line = _Line(self._desk, batch.assistant)
-        items = [
-            Item(batch.identity(n), request_for(batch.assistant, item.question).body)
+        items = {
+            batch.identity(n): request_for(batch.assistant, item.question).body
             for n, item in enumerate(batch.items)
-        ]
+        }
         file = None
         if upload := line.queue.build_upload(items):
             response = line.call(upload)
@@ -226,17 +219,16 @@ class Batching:
         return not lists_none or batch.age(now) > CANCEL_AFTER
 
     def _wait(self, batch: Batch, remote: Remote, line: _Line) -> None:
-        """Note how far it is; cancel it when it is late, and give it up when that is of no use."""
+        """Cancel it when it is late, and give it up when that is of no use."""
         now = self._desk.clock.now()
-        cancelled_at = batch.cancelled_at or (rfc3339(now) if remote.is_settling else None)
-        noted = replace(batch, done=remote.done, cancelled_at=cancelled_at)
-        if noted != batch:
-            self._files.write(noted)
+        if remote.is_settling and not batch.cancelled_at:
+            batch = replace(batch, cancelled_at=rfc3339(now))
+            self._files.write(batch)
         if batch.age(now) > GIVE_UP_AFTER:
-            self._fail(noted, "It neither ended nor could be cancelled.", batch.reserved)
+            self._fail(batch, "It neither ended nor could be cancelled.", batch.reserved)
         elif batch.age(now) > CANCEL_AFTER:
             self.summary.wrong.append(late(batch))
-            self._cancel(noted, line)
+            self._cancel(batch, line)
 
     def _cancel(self, batch: Batch, line: _Line) -> None:
         """Ask the provider to end a batch; say why it would not."""

@@ -15,13 +15,16 @@ from msgspec import Struct, field
 from store.files import Catalogue
 from store.history import HistoryError
 from store.polls.asking import Outcome
-from store.polls.assistant_checks import key_of
+from store.polls.assistant_checks import Unready, key_of
 from store.polls.batch_files import BatchFiles
 from store.polls.due import DuePolls, Key, Pair, PollLog, Rounds
-from store.polls.locks import locks_in
+from store.polls.instruments import keep_instrument
+from store.polls.locks import FOLDER
+from store.polls.prices import missing_prices
 from store.polls.sending import FLEX_LIMITS, Limits, Sender
 from store.polls.spending import Budget
 from store.rankings.poll_states import Pause, pause_reason
+from store.rankings.sentences import listed
 from store.records import Assistant, Poll
 from store.settings import Settings
 from store.times import rfc3339
@@ -118,7 +121,7 @@ class Desk:
         self.clock = log.clock
         self.stop = stop
         self.limits = Limits()
-        self.locks = locks_in(settings)
+        self.locks = settings.data_dir / FOLDER
         self.files = BatchFiles(settings.data_dir)
         self.budget = Budget(
             self.locks,
@@ -128,6 +131,19 @@ class Desk:
             run_usd,
         )
         self._record = record
+
+    def check_ready(self, assistant: Assistant) -> str | None:
+        """Return an assistant's key, if it can be asked, and be paid under a limit of money.
+
+        Raises:
+            Unready: it lacks what models.json or the environment should give.
+            SettingsError: the file of its key cannot be read.
+        """
+        is_limited = (self.budget.daily_usd, self.budget.run_usd) != (None, None)
+        if is_limited and (missing := missing_prices(assistant)):
+            needed = f"a limit of money needs {listed(missing)} in models.json"
+            raise Unready(f"{assistant.name}: {needed}")
+        return key_of(assistant, self.settings.secret)
 
     def sender(self, assistant: Assistant, *, size: int = 0) -> Sender:
         """Return what sends an assistant's requests; ``size`` is that of long replies in bytes.
@@ -158,10 +174,17 @@ class Desk:
         free = [pair for pair in pairs if pair.key not in under_way]
         return stands.due(free, rounds, self.clock.now())
 
-    def append(self, outcome: Outcome, summary: Summary, instrument: str | None) -> None:
-        """Append a poll to history, with the end of the pause that it calls for; then count it.
+    def keep_instrument(self, assistant: Assistant) -> str | None:
+        """Return the id of what an assistant is asked with; see :mod:`store.polls.instruments`.
 
-        ``instrument`` is what it was asked with.
+        Raises:
+            OSError: its text could not be written.
+            Unready, SettingsError: as :meth:`check_ready`.
+        """
+        return keep_instrument(self.settings.data_dir, assistant, self.check_ready(assistant))
+
+    def append(self, outcome: Outcome, summary: Summary, instrument: str | None) -> None:
+        """Append a poll to history with its instrument and the end of its pause; then count it.
 
         Where the clocks differ its time is the provider's, unless that is over a day beyond ours:
         one wrong reply would then keep a category from being asked.
@@ -169,8 +192,8 @@ class Desk:
         Raises:
             HistoryError, OSError: it is not recorded.
         """
-        now, pause = self.clock.now(), None
-        poll = msgspec.structs.replace(outcome.poll, instrument=instrument or msgspec.UNSET)
+        poll, now, pause = outcome.poll, self.clock.now(), None
+        poll = msgspec.structs.replace(poll, instrument=instrument or msgspec.UNSET)
         if outcome.at and outcome.at <= now + timedelta(days=1):
             now = outcome.at
         if outcome.pause is not None:

@@ -98,9 +98,13 @@ class Rounds(Struct, frozen=True):
 
 
 class DuePolls(Struct, frozen=True):
-    """What is to be asked, from how polling stands in each category that is known."""
+    """What is to be asked, from how polling stands in each category that is known.
+
+    ``unread`` says why it is not known of others.
+    """
 
     states: Mapping[str, PollStates]
+    unread: Sequence[HistoryError] = ()
 
     def of(self, pair: Pair) -> PollState | None:
         """How a pair stands with the present question: another wording is due at once."""
@@ -174,14 +178,14 @@ class PollLog:
         """Return what the polls of a UTC day cost, as of the last look at each category."""
         return usd_on(day, (states for _, states in self._states.values()))
 
-    def look(self, catalogue: Catalogue) -> tuple[DuePolls, list[HistoryError]]:
-        """Return how polling of all categories stands, and why that of others is not known."""
+    def look(self, catalogue: Catalogue) -> DuePolls:
+        """Return how polling of all categories stands."""
         self.history.signatures()  # it looks at the ledger
         states: dict[str, PollStates] = {}
-        unknown: list[HistoryError] = []
+        unread: list[HistoryError] = []
         for slug in catalogue.categories:
             try:
                 states[slug] = self.states_of(slug, catalogue)
             except HistoryError as error:
-                unknown.append(error)
-        return DuePolls(states), unknown
+                unread.append(error)
+        return DuePolls(states, unread)

@@ -7,22 +7,16 @@ time-outs, the larger budget of a second try, and the address of the server.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
 from store.disk import atomic_write, sync_directory
-from store.polls.prompt import prompt
-from store.polls.providers import Prompt
-from store.polls.providers.registry import PROVIDERS
+from store.polls.prompt import Prompt, prompt
+from store.polls.providers import PROVIDERS
 from store.polls.secrets import REDACTED, body_without
-from store.records import Instrument, instrument_id
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from store.records import Assistant
+from store.records import Assistant, Instrument, instrument_id
 
 FOLDER = "instruments"
 _LIKE_A_KEY = re.compile(rb"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{16,}")

@@ -10,16 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from store.settings import Settings
-
 FOLDER = ".locks"
+"""The folder of locks and of the day's spending; nothing in it is worth keeping."""
 LOOK = 0.1
 """Seconds between two tries of who waits for a lock."""
-
-
-def locks_in(settings: Settings) -> Path:
-    """Return the folder of locks and of the day's spending; nothing in it is worth keeping."""
-    return settings.data_dir / FOLDER
 
 
 @contextmanager

@@ -24,7 +24,6 @@ from store.polls.asking import Outcome, ask, ask_sample, charge_for, given_up
 from store.polls.batches import WORTH_IT, Batching, share
 from store.polls.desk import LEFT, NOT_DUE, Desk, Summary
 from store.polls.due import DuePolls, Key, Pair, Rounds
-from store.polls.instruments import keep_instrument
 from store.polls.locks import turn
 from store.polls.sending import Unsent
 from store.polls.spending import Charge
@@ -89,8 +88,9 @@ def take_turn(
 
 def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> None:
     """Read what is paused and due, and ask it."""
+    desk.check_ready(assistant)
     summary = batching.summary
-    stands, _ = desk.log.look(desk.catalogue)
+    stands = desk.log.look(desk.catalogue)
     waiting = plan.waiting
     if waiting is None:
         rounds = plan.rounds or Rounds.of(desk.catalogue.site)
@@ -106,8 +106,13 @@ def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> No
     if is_worth_it and not (pause or desk.files.pause_of(assistant, now)):
         batching.begin(list(waiting), share(desk, assistant, stands, summary))
         return
+    try:
+        instrument = desk.keep_instrument(assistant) if waiting else None
+    except OSError as error:
+        summary.fault = f"what it is asked with cannot be kept: {error.strerror}"
+        return
     plan = msgspec.structs.replace(plan, waiting=waiting, most=1 if pause else plan.most)
-    Turn(desk, assistant, waiting, plan, stands, summary).take()
+    Turn(desk, assistant, waiting, plan, stands, summary, instrument).take()
 
 
 class _Flight(Struct, frozen=True):
@@ -129,14 +134,15 @@ class Turn:
         plan: Plan,
         stands: DuePolls,
         summary: Summary,
+        instrument: str | None,
     ) -> None:
+        self._instrument = instrument
         self._desk = desk
         self._sender = desk.sender(assistant)
         self._waiting = waiting
         self._rounds = plan.rounds
         self._left = plan.most
         self._summary = summary
-        self._instrument: str | None = None
         self._skip = desk.files.under_way(desk.catalogue)
         self._flights: dict[Key, _Flight] = {}
         self._landed: queue.SimpleQueue[tuple[Key, Outcome | Unsent]] = queue.SimpleQueue()
@@ -182,9 +188,6 @@ class Turn:
             return
         charge = charge_for(pair.assistant, pair.category.question, desk.budget)
         try:
-            self._instrument = self._instrument or keep_instrument(
-                desk.settings.data_dir, pair.assistant, self._sender.secret
-            )
             if charge.reserve():
                 self._take_first()
                 self._fly(pair, charge)
@@ -193,8 +196,7 @@ class Turn:
             else:
                 self._summary.limit = desk.budget.reached(charge.amount) or self._summary.limit
         except OSError as error:
-            what = "the day's spending" if self._instrument else "what it is asked with"
-            self._summary.fault = f"{what} cannot be kept: {error.strerror}"
+            self._summary.fault = f"the day's spending cannot be kept: {error.strerror}"
 
     def _take_first(self) -> None:
         self._waiting.popleft()

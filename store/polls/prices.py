@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from store.polls.providers import MAX_SEARCHES, Reply, Tokens
-from store.polls.providers.registry import PROVIDERS
+from store.polls.providers import PROVIDERS
+from store.polls.providers.envelopes import MAX_SEARCHES, Reply, Tokens
 from store.records import MOST_USD, Assistant
 
 TOLERATED = 2

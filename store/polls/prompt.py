@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.polls.providers import Prompt
+from msgspec import Struct
+
 from store.rankings.merging import PLACES
 
 SYSTEM = (
     "You answer questions about which product or service is best. Answer from your own knowledge "
     "and judgement, in English. Answer with one JSON object and nothing else."
 )
+
+
+class Prompt(Struct, frozen=True):
+    """A question as it is put: what the assistant is told to be, and what it is asked."""
+
+    system: str
+    user: str
 
 
 def prompt(question: str) -> Prompt:

@@ -10,7 +10,7 @@ from store.polls.batches import WORTH_IT
 from store.polls.desk import Desk
 from store.polls.due import Pair
 from store.polls.prices import at_most, at_reduced_price, usd
-from store.polls.providers import Tokens
+from store.polls.providers.envelopes import Tokens
 from store.records import Assistant
 
 EXPECTED_INPUT = 0.5

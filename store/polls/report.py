@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
 
-from store.polls.assistant_checks import Unready, key_of
+from store.polls.assistant_checks import Unready
 from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, cost_of, late
 from store.polls.desk import Desk
 from store.polls.due import DuePolls, Rounds
 from store.polls.locks import is_held, path_of
 from store.polls.prices import at_most, micros, missing_prices, price_of, usd
-from store.polls.providers import Prompt
-from store.polls.providers.registry import PROVIDERS
+from store.polls.prompt import Prompt
+from store.polls.providers import PROVIDERS
 from store.polls.sending import Unsent
 from store.polls.spending import Charge
 from store.rankings.poll_states import outage
-from store.rankings.sentences import listed
 from store.records import Assistant, Failure
 from store.settings import SettingsError
 from store.times import rfc3339
@@ -53,22 +52,12 @@ def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:
     silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)
     wrong = [f"{name} {silent}."] if silent else []
     wrong += [f"{name} is paused {pause}"] if pause else []
-    wrong += filter(None, [lack(assistant, desk.settings.secret, desk.budget.daily_usd)])
+    try:
+        desk.check_ready(assistant)
+    except (Unready, SettingsError) as error:
+        wrong.append(f"{error}.")
     wrong += [late(batch) for batch in batches if batch.age(now) > CANCEL_AFTER]
     return [f"{name}: {', '.join(parts)}", *wrong]
-
-
-def lack(
-    assistant: Assistant, secret: Callable[[str], str | None], usd: float | None
-) -> str | None:
-    """Return what an assistant lacks to be asked, and to be paid under a limit of US dollars."""
-    try:
-        key_of(assistant, secret)
-    except (Unready, SettingsError) as error:
-        return f"{error}."
-    if usd is not None and (missing := missing_prices(assistant)):
-        return f"{assistant.name}: a limit of money needs {listed(missing)} in models.json."
-    return None
 
 
 def _in_words(batches: Sequence[Batch], now: datetime) -> str:
@@ -78,7 +67,6 @@ def _in_words(batches: Sequence[Batch], now: datetime) -> str:
     return (
         f"{len(batches)} {'batch' if len(batches) == 1 else 'batches'}: "
         f"{sum(len(batch.items) for batch in batches)} asked {passed} ago, "
-        f"{sum(batch.done for batch in batches)} done, "
         f"at most {sum(batch.reserved for batch in batches) / 1e6:.2f} USD"
     )
 
@@ -94,7 +82,7 @@ def _limit(assistant: Assistant, desk: Desk) -> str | None:
         return None
 
 
-def attempt(desk: Desk, assistant: Assistant) -> tuple[str, bool]:
+def ask_whether_there(desk: Desk, assistant: Assistant) -> tuple[str, bool]:
     """Ask an assistant whether it is there; return a sentence, and whether it answered.
 
     Nothing is recorded but what it cost.

@@ -32,7 +32,7 @@ from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock, DayClosing, confirmed_time
 from store.polls.desk import LEFT, Desk, Summary
 from store.polls.due import PollLog, Rounds
-from store.polls.locks import lock, locks_in
+from store.polls.locks import FOLDER, lock
 from store.polls.poller import MOST, Plan, take_turn
 from store.rankings.poll_states import Pause, ScheduleState
 from store.records import Problem
@@ -73,7 +73,7 @@ class Schedule:
         self._log = PollLog(store.history, self._clock)
         self._files = BatchFiles(settings.data_dir)
         self._closing = DayClosing(settings.data_dir)
-        self._locks = locks_in(settings)
+        self._locks = settings.data_dir / FOLDER
         self._late = max(LATE_TICKS * settings.poll_tick, 60)
         self._stop = threading.Event()
         self._elected = ExitStack()

@@ -18,24 +18,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from store.disk import atomic_write, locked
+from store.disk import DamagedFileError, atomic_write, locked
 from store.polls.prices import micros
 
 SUM = "spent.json"
-
-
-class DamagedSumError(OSError):
-    """The file of the day's sum is damaged: nobody knows what calls on their way may have cost."""
-
-    def __init__(self) -> None:
-        sentence = (
-            f".locks/{SUM} is damaged. Delete it, and what history has for today counts as spent; "
-            "calls that brought no answer are not in that"
-        )
-        super().__init__(errno.EIO, sentence)
-
-    def __str__(self) -> str:
-        return self.strerror or ""
 
 
 class Reserve(Struct, frozen=True):
@@ -52,15 +38,17 @@ def stored_sum(directory: Path) -> Reserve | None:
     """Return the sum in its file, of whatever day; ``None`` if there is none.
 
     Raises:
-        DamagedSumError: the file is there and says something else.
-        OSError: it cannot be read.
+        OSError: it cannot be read, or says something else.
     """
     try:
         return _SUMS.decode((directory / SUM).read_bytes())
     except FileNotFoundError:
         return None
     except (ValueError, RecursionError):
-        raise DamagedSumError from None
+        raise DamagedFileError(
+            f".locks/{SUM} is damaged. Delete it, and what history has for today counts as spent; "
+            "calls that brought no answer are not in that"
+        ) from None
 
 
 class Budget:
@@ -68,8 +56,10 @@ class Budget:
 
     The day's sum stands in a file, changed under a lock, and is never taken to be less than what
     is ``recorded`` of a day: in history, and reserved by open batches. What a killed process had
-    reserved stays taken that day. Without ``daily_usd`` nothing is written. ``run_spent`` is in
-    micro-dollars.
+    reserved stays taken that day. ``run_spent`` is in micro-dollars.
+
+    Without ``daily_usd`` nothing is written; with it all raise ``OSError`` where the sum cannot be
+    read or kept, so that nothing may be sent.
     """
 
     def __init__(
@@ -88,11 +78,7 @@ class Budget:
         self._mutex = threading.Lock()
 
     def reserve(self, amount: int) -> Reserve | None:
-        """Take so many micro-dollars; ``None`` if that would pass a limit.
-
-        Raises:
-            OSError: the day's sum cannot be kept, so that nothing may be sent.
-        """
+        """Take so many micro-dollars; ``None`` if that would pass a limit."""
         with self._mutex, self._locked():
             if self.reached(amount):
                 return None
@@ -100,7 +86,7 @@ class Budget:
             if self.daily_usd is None:
                 return Reserve(self._today(), amount)
             spent = self._spent()
-            self._write(Reserve(spent.day, spent.micros + amount))
+            self._write(spent.day, spent.micros + amount)
             return Reserve(spent.day, amount)
 
     def settle(self, reserve: Reserve, cost: int) -> None:
@@ -113,25 +99,16 @@ class Budget:
             if self.daily_usd is not None:
                 spent = self._spent()
                 back = reserve.micros if reserve.day == spent.day else 0
-                least = micros(self._recorded(spent.day))
-                self._write(Reserve(spent.day, max(spent.micros + cost - back, least)))
+                self._write(spent.day, spent.micros + cost - back)
 
     def left(self) -> float:
-        """Return how many micro-dollars may still be taken; infinity without a limit.
-
-        Raises:
-            OSError: the day's sum cannot be read.
-        """
+        """Return how many micro-dollars may still be taken; infinity without a limit."""
         day, run = self.daily_usd, self.run_usd
         of_day = math.inf if day is None else micros(day) - self._spent().micros
         return min(of_day, math.inf if run is None else micros(run) - self.run_spent)
 
     def reached(self, amount: int) -> str | None:
-        """Return the limit that so many more micro-dollars would pass, as a state in words.
-
-        Raises:
-            OSError: the day's sum cannot be read.
-        """
+        """Return the limit that so many more micro-dollars would pass, as a state in words."""
         if amount <= self.left():
             return None
         run = self.run_usd
@@ -140,11 +117,7 @@ class Budget:
         return f"daily_usd {self.daily_usd:g} of site.json is reached until 00:00 UTC"
 
     def usd_today(self) -> float:
-        """Return what was spent or reserved today, in US dollars.
-
-        Raises:
-            OSError: the day's sum cannot be read.
-        """
+        """Return what was spent or reserved today, in US dollars."""
         return self._spent().micros / 1e6
 
     def fault(self) -> str | None:
@@ -170,7 +143,8 @@ class Budget:
         least = micros(self._recorded(today))
         return Reserve(today, max(stored.micros if stored and stored.day == today else 0, least))
 
-    def _write(self, spent: Reserve) -> None:
+    def _write(self, day: str, amount: int) -> None:
+        spent = Reserve(day, max(amount, micros(self._recorded(day))))
         atomic_write(self._directory / SUM, msgspec.json.encode(spent))
 
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import chain
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from msgspec import structs
@@ -50,8 +52,6 @@ FINALISTS = 60
 PROMISING = 0.3
 """Share of the best candidate's rough score that another needs to be scored at all."""
 
-NEAR = 200
-"""Categories nearest by words that are looked at; at 40, a model finds 2 of 91 needs fewer in 5."""
 MIN_NEARNESS_SHARE = 0.6
 """Share of the nearest category's nearness that a hit needs. At .7, 3 right hits are lost."""
 MIN_SHARED_TO_CORRECT, MIN_SHARED_TO_FIND, MIN_SHARED_TO_BE_LIKELY = 2, 3, 4
@@ -121,7 +121,6 @@ class _Arrays(NamedTuple):
     brands: InvertedIndex
     nearness: NearnessIndex
     synonyms: Synonyms
-    ordinary: frozenset[str]
 
 
 class Index:
@@ -169,30 +168,16 @@ class Index:
                 InvertedIndex(brands, ordinary),
                 NearnessIndex(categories, synonyms),
                 synonyms,
-                ordinary,
             )
         arrays = before._arrays  # noqa: SLF001 - of the same class
-        synonyms, ordinary = arrays.synonyms, arrays.ordinary
         if categories != before.given[0]:
             arrays = arrays._replace(
                 categories=arrays.categories.update(categories),
-                nearness=NearnessIndex(categories, synonyms, arrays.nearness),
+                nearness=NearnessIndex(categories, arrays.synonyms, arrays.nearness),
             )
         if brands != before.given[1]:
             arrays = arrays._replace(brands=arrays.brands.update(brands))
         return arrays
-
-    @property
-    def _categories(self) -> InvertedIndex:
-        return self._arrays.categories
-
-    @property
-    def _brands(self) -> InvertedIndex:
-        return self._arrays.brands
-
-    @property
-    def _nearness(self) -> NearnessIndex:
-        return self._arrays.nearness
 
     @cached_property
     def compared(self) -> tuple[Document, ...]:
@@ -201,15 +186,14 @@ class Index:
         In place of situations that are not there, it reads the phrases of the groups that a title
         mentions: without them 7 of 240 right first hits fall behind others.
         """
+        phrases = self._arrays.synonyms.phrases
         return tuple(
-            item if item.situations else structs.replace(item, situations=self._phrases(item))
+            structs.replace(
+                item,
+                situations=item.situations or tuple(sorted(chain(*phrases(item.titles[0])))),
+            )
             for item in self.given[0]
         )
-
-    def _phrases(self, item: Document) -> tuple[str, ...]:
-        synonyms = self._arrays.synonyms
-        groups = {group for group, _ in synonyms.mentioned(words_of(item.titles[0]))}
-        return tuple(sorted(p for group in groups for p in synonyms.groups[group]))
 
     def search(
         self, query: str, limit: int = 10, kind: Kind | None = None, compare: Compare | None = None
@@ -219,29 +203,27 @@ class Index:
         With a `kind` only that array is searched. Where nothing is exact or likely, `compare` has
         a say in the order of the categories.
         """
+        arrays = self._arrays
         categories: dict[str, float] = {}
         brands: dict[str, float] = {}
         sides = [words for text in VERSUS.split(query) if (words := words_of(text))]
         for words in sides:
-            ratings = _rate(words, self._categories)
+            ratings = _rate(words, arrays.categories)
             if kind != "brands":
                 _take_best(categories, _hits(ratings, CATEGORY_CUT))
             if kind != "categories":
-                _take_best(brands, _hits(_rate(words, self._brands), BRAND_CUT, ratings))
+                _take_best(brands, _hits(_rate(words, arrays.brands), BRAND_CUT, ratings))
         best = max((*categories.values(), *brands.values()), default=0)
         if kind == "brands" or best >= EXACT or (best and len(sides) > 1):
             return Hits(_best(categories, limit), _best(brands, limit))
-        titled, words = categories, self._spelt(words_of(query))
-        near = self._nearness.nearest(words, NEAR)
+        words = tuple(map(self._mended, words_of(query)))
+        titled, near = categories, arrays.nearness.nearest(words)
         categories = _corrected(titled, near)
         related: list[str] = []
         likeness: Likeness | None = {}
         if max((*categories.values(), *brands.values()), default=0) < LIKELY:
-            related = [slug for slug in near.shares if slug not in categories]
-            telling = [word for word in words if word not in FILLERS]
-            if len(telling) == 1:
-                named = () if categories else self._nearness.named_by(telling[0])
-                related = [slug for slug in related if slug in named]
+            if not categories or len([word for word in words if word not in FILLERS]) > 1:
+                related = [slug for slug in near.shares if slug not in categories]
             if compare and (related or categories):
                 likeness = compare(query, self.compared)
             if likeness:
@@ -249,30 +231,22 @@ class Index:
         hits = _best(categories, limit), _best(brands, limit)
         return Hits(*hits, tuple(related[:MOST_RELATED]), likeness is not None)
 
-    def _spelt(self, words: Words) -> Words:
-        """Return the words with typing mistakes mended."""
-        return tuple(map(self._mended, words))
-
     def _mended(self, word: str) -> str:
         """Return the likeliest word that one may mistype, or itself."""
-        if self._nearness.knows(word) or self._categories.is_ordinary(word):
+        arrays = self._arrays
+        if arrays.nearness.knows(word) or arrays.categories.is_ordinary(word):
             return word
-        near = self._categories.mistyped(word)
-        return max(near, key=lambda other: other[1], default=(word, 0))[0]
+        return max(arrays.categories.mistyped(word), key=itemgetter(1), default=(word, 0))[0]
 
-    def closest_categories(self, text: str, limit: int = 5) -> tuple[Hit, ...]:
-        """Return the categories that a wrong slug or title may have meant, best first."""
-        return _best(_find(text, self._categories, NOISE_CUT), limit)
-
-    def closest_brands(self, text: str, limit: int = 5) -> tuple[Hit, ...]:
-        """Return the brands that a wrong slug or name may have meant, best first."""
-        return _best(_find(text, self._brands, NOISE_CUT), limit)
+    def closest(self, text: str, kind: Kind, limit: int = 5) -> tuple[Hit, ...]:
+        """Return what a wrong slug, title or name may have meant, best first."""
+        return _best(_find(text, getattr(self._arrays, kind), NOISE_CUT), limit)
 
     def complete(self, prefix: str, limit: int = 8) -> Hits:
         """Return completions: titles with this beginning, shortest first, then other hits."""
         return Hits(
-            _best(_begin(prefix, self._categories, CATEGORY_CUT), limit),
-            _best(_begin(prefix, self._brands, BRAND_CUT), limit),
+            _best(_begin(prefix, self._arrays.categories, CATEGORY_CUT), limit),
+            _best(_begin(prefix, self._arrays.brands, BRAND_CUT), limit),
         )
 
 

@@ -133,20 +133,20 @@ class InvertedIndex:
         places: defaultdict[Term, list[Posting]] = defaultdict(list)
         for each in map(before.__getitem__, removed):
             self._counts.subtract({singular(word) for words in _readings(each) for word in words})
-            for term, _ in self._terms(each):
-                places[term] = []
+            for key, _ in self._terms(each):
+                places[key] = []
         for each in new:
             self._counts.update({singular(word) for words in _readings(each) for word in words})
-            for term, place in self._terms(each):
-                places[term].append(place)
+            for key, place in self._terms(each):
+                places[key].append(place)
         self.postings = {kind: copy(terms) for kind, terms in self.postings.items()}
-        for (kind, text), added in places.items():
+        for (kind, term), added in places.items():
             terms = self.postings[kind]
-            rest = (place for place in terms.get(text, ()) if place.title.slug not in removed)
-            terms[text] = (*rest, *added)
-            if not terms[text]:
-                del terms[text]
-        changed = {text for kind, text in places if kind == "word"}
+            rest = (place for place in terms.get(term, ()) if place.title.slug not in removed)
+            terms[term] = (*rest, *added)
+            if not terms[term]:
+                del terms[term]
+        changed = {word for kind, word in places if kind == "word"}
         words = [word for word in self._words if word not in changed]
         self._words = sorted([*words, *(changed & self.postings["word"].keys())])
         self.idf = _idf(self._counts, len(self._documents))

@@ -12,7 +12,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from heapq import nlargest
+from itertools import chain
 from typing import NamedTuple
 
 from store.search.inverted_index import Document
@@ -21,10 +21,13 @@ from store.search.words import FILLERS, FUNCTION_WORDS, Words, root, words_of
 
 SATURATION, LENGTH = 2.0, 0.75
 """BM25's k1 and b: what a further mention adds, and how far a long bag is discounted."""
-TITLE_MENTIONS, ALIAS_MENTIONS = 3.0, 1.5
+TITLE_MENTIONS = 1.5
 """Mentions in situations and synonyms that one in a title or an alias is worth."""
 OFTEN = 0.45
-"""Saturation of a word that a title has, or an alias, or two situations."""
+"""Saturation of a word that a title has, or an alias, or two situations.
+
+One word alone is near to nothing else: whoever looks for a lawyer does not buy shoes for one.
+"""
 BAG_FILLER_WEIGHT = 0.5
 """Share of its weight that a shopping word ("app", "cheap") keeps; function words have none."""
 
@@ -36,8 +39,8 @@ Compare = Callable[[str, Sequence[Document]], Likeness | None]
 MODEL_SHARE = 0.6
 """The model's share; words have the rest. At .5, 2 of 91 needs fewer are in the first five."""
 
-LIKELIEST = 50
-"""Categories most alike by the model that are looked at; 25 and 100 find the same needs."""
+NEAR = 200
+"""Categories nearest by words that are looked at; at 40, a model finds 2 of 91 needs fewer in 5."""
 
 
 class Nearness(NamedTuple):
@@ -88,28 +91,26 @@ class NearnessIndex:
         """Tell whether a bag holds a word or one of the same root."""
         return root(word) in self._postings
 
-    def named_by(self, word: str) -> set[str]:
-        """Return the categories whose title or aliases have a word, or two of their situations."""
-        numbers, weights = self._postings.get(root(word), ((), ()))
-        least = OFTEN * _idf(len(self._slugs), len(numbers))
-        pairs = zip(numbers, weights, strict=True)
-        return {self._slugs[number] for number, weight in pairs if weight >= least}
-
-    def nearest(self, words: Words, most: int) -> Nearness:
-        """Return the categories nearest to a text, at most so many."""
+    def nearest(self, words: Words) -> Nearness:
+        """Return the categories nearest to a text."""
         scores: defaultdict[int, float] = defaultdict(float)
         told: Counter[int] = Counter()
-        for word, share in _asked(words).items():
+        asked = _asked(words)
+        full = [word for word, share in asked.items() if share == 1]
+        often = OFTEN if len(full) == 1 else 0
+        for word in full if often else asked:
             numbers, weights = self._postings.get(word, ((), ()))
+            least = often * _idf(len(self._slugs), len(numbers))
             for number, weight in zip(numbers, weights, strict=True):
-                scores[number] += share * weight
-            if share == 1:
+                if weight >= least:
+                    scores[number] += asked[word] * weight
+            if asked[word] == 1:
                 told.update(numbers)
-        order = sorted((-score, number) for number, score in scores.items())[: most + 1]
+        order = sorted((-score, number) for number, score in scores.items())[: NEAR + 1]
         if not order:
             return Nearness({}, 0, 0)
         best, first = order[0]
-        shares = {self._slugs[number]: score / best for score, number in order[:most]}
+        shares = {self._slugs[number]: score / best for score, number in order[:NEAR]}
         return Nearness(shares, told[first], best / order[1][0] if order[1:] else math.inf)
 
 
@@ -126,12 +127,11 @@ def fused(near: Nearness, likeness: Likeness) -> dict[str, float]:
     >>> fused(Nearness({"sofa": 1.0, "bed": 0.5}, 1, 2.0), {"lamp": 0.8, "desk": 0.6, "sofa": 0.2})
     {'lamp': 1.0, 'sofa': 0.9166666666666667, 'bed': 0.8333333333333334, 'desk': 0.75}
     """
-    likeliest = nlargest(LIKELIEST, likeness, key=likeness.__getitem__)
-    most = max(likeness[likeliest[0]], 0) or 1
+    most = max(*likeness.values(), 0) or 1
     points = dict(near.shares)
-    for slug in {*likeliest, *near.shares} & likeness.keys():
+    for slug, alike in likeness.items():
         share = (1 - MODEL_SHARE) * near.shares.get(slug, 0)
-        points[slug] = share + MODEL_SHARE * max(likeness[slug], 0) / most
+        points[slug] = share + MODEL_SHARE * max(alike, 0) / most
     order = sorted(points, key=lambda slug: (-points[slug], slug))
     return {slug: points[slug] / points[order[0]] for slug in order}
 
@@ -156,14 +156,13 @@ def _bag(item: Document, synonyms: Synonyms, stem: Callable[[str], str]) -> dict
         return (stem(word) for word in words_of(text) if word not in FUNCTION_WORDS)
 
     bag: defaultdict[str, float] = defaultdict(float)
-    for i, title in enumerate(item.titles):
-        for word in roots(title):
-            bag[word] += ALIAS_MENTIONS if i else TITLE_MENTIONS
+    for word in chain.from_iterable(map(roots, item.titles)):
+        bag[word] += TITLE_MENTIONS
     for text in item.situations:
         for word in set(roots(text)):
             bag[word] += 1
-    for group in {group for group, _ in synonyms.mentioned(words_of(item.titles[0]))}:
-        mentions = Counter(word for p in synonyms.groups[group] for word in set(roots(p)))
+    for phrases in synonyms.phrases(item.titles[0]):
+        mentions = Counter(word for phrase in phrases for word in set(roots(phrase)))
         # The phrases stand in for situations that are not there.
         for word, count in mentions.items():
             bag[word] += 1 if item.situations else math.sqrt(count)

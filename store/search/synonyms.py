@@ -52,6 +52,10 @@ class Synonyms:
                 if positions.keys() >= phrase.roots:
                     yield phrase.group, tuple(sorted(positions[each] for each in phrase.roots))
 
+    def phrases(self, title: str) -> list[list[str]]:
+        """Return the phrases of each group that a title mentions."""
+        return [self.groups[group] for group in {g for g, _ in self.mentioned(words_of(title))}]
+
 
 def _telling_roots(words: Words) -> frozenset[str]:
     """Return the roots of a phrase without function words, if at least two words are left."""

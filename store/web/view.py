@@ -252,7 +252,7 @@ class View:
 
     def suggested_categories(self, text: str) -> list[Suggestion]:
         """The ranked categories closest to an unknown slug."""
-        hits = self.snapshot.summary.index.closest_categories(text)
+        hits = self.snapshot.summary.index.closest(text, "categories")
         found = (self.snapshot.leaderboards.get(hit.slug) for hit in hits)
         return [
             Suggestion(slug=b.slug, title=b.category.title, api=self.at.category(b.slug))
@@ -262,7 +262,7 @@ class View:
 
     def suggested_products(self, text: str) -> list[Suggestion]:
         """The products closest to an unknown slug."""
-        hits = self.snapshot.summary.index.closest_brands(text)
+        hits = self.snapshot.summary.index.closest(text, "brands")
         found = (self.snapshot.product(hit.slug) for hit in hits)
         return [
             Suggestion(slug=p.slug, title=p.name, api=self.at.product(p.slug)) for p in found if p

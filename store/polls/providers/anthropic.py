@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from store.polls.prompt import ANSWER_SCHEMA
-from store.polls.providers import MAX_SEARCHES, Prompt, Request, Tokens
+from store.polls.prompt import ANSWER_SCHEMA, Prompt
 from store.polls.providers import envelopes as wire
-from store.polls.providers.provider import UNASKED, Item, Provider, Queue, Remote, Result
+from store.polls.providers.envelopes import MAX_SEARCHES, Request, Tokens
+from store.polls.providers.provider import UNASKED, Items, Provider, Queue, Remote, Result
 from store.records import Assistant, Failure
 
 STATUSES = {
@@ -23,7 +23,6 @@ STATUSES = {
     "overloaded_error": 529,
 }
 """The status of each kind of error, 500 for any other; https://docs.claude.com/en/api/errors."""
-DONE = ("succeeded", "errored", "canceled", "expired")
 
 
 class AnthropicQueue(Queue):
@@ -34,9 +33,9 @@ class AnthropicQueue(Queue):
     headers = staticmethod(wire.anthropic_headers)
 
     # https://docs.claude.com/en/api/creating-message-batches
-    def build_batch(self, items: Sequence[Item], label: str, file: str | None) -> Request:  # noqa: ARG002
+    def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
         """The batch, which holds its items."""
-        requests = [{"custom_id": item.id, "params": item.body} for item in items]
+        requests = [{"custom_id": id_, "params": body} for id_, body in items.items()]
         return self._post(self.HOME, {"requests": requests})
 
     def build_download(self, file: str) -> Request:
@@ -48,15 +47,9 @@ class AnthropicQueue(Queue):
         id_ = wire.path_id(described.get("id"))
         if id_ is None or "processing_status" not in described:
             return None
-        counts = wire.members(described.get("request_counts"))
-        done = sum(wire.number(counts.get(kind)) for kind in DONE)
         has_ended = described["processing_status"] == "ended"
-        return Remote(
-            id=id_,
-            state="ended" if has_ended else "open",
-            done=done,
-            files=(id_,) if has_ended else (),
-        )
+        files = (id_,) if has_ended else ()
+        return Remote(id=id_, state="ended" if has_ended else "open", files=files)
 
     # https://docs.claude.com/en/api/retrieving-message-batch-results
     def read_results(self, body: bytes) -> Iterator[Result]:

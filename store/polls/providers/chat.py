@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
-from store.polls.prompt import ANSWER_SCHEMA
-from store.polls.providers import Prompt, Request, Tokens
+from store.polls.prompt import ANSWER_SCHEMA, Prompt
 from store.polls.providers import envelopes as wire
+from store.polls.providers.envelopes import Request, Tokens
 from store.polls.providers.openai import OpenAIQueue
-from store.polls.providers.provider import UNASKED, Item, Provider, Remote, Result, grpc_error
+from store.polls.providers.provider import UNASKED, Items, Provider, Remote, Result, grpc_error
 from store.records import Assistant, Failure
 
 CANCELLED = "Batch cancelled"
@@ -26,12 +26,12 @@ class XAIQueue(OpenAIQueue):
 
     CANCEL = ":cancel"
 
-    def build_upload(self, items: Sequence[Item]) -> Request:
+    def build_upload(self, items: Items) -> Request:
         """The upload of the items as JSON Lines; this API knows no purpose of files."""
         return msgspec.structs.replace(super().build_upload(items), body={})
 
     # https://docs.x.ai/docs/guides/batch-api
-    def build_batch(self, items: Sequence[Item], label: str, file: str | None) -> Request:  # noqa: ARG002
+    def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
         """The batch of an uploaded file, under our label."""
         return self._post(self.HOME, {"name": label, "input_file_id": file})
 
@@ -58,7 +58,6 @@ class XAIQueue(OpenAIQueue):
         return Remote(
             id=id_,
             state="failed" if why and not total else "ended" if has_ended else "open",
-            done=max(total - pending, 0),
             files=(id_,) if has_ended else (),
             unasked=UNASKED["cancelled" if why or cancelled else "missing"],
             is_settling=cancelled > 0,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from store.polls.prompt import ANSWER_SCHEMA
-from store.polls.providers import Prompt, Request, Response, Tokens
+from store.polls.prompt import ANSWER_SCHEMA, Prompt
 from store.polls.providers import envelopes as wire
+from store.polls.providers.envelopes import Request, Response, Tokens
 from store.polls.providers.provider import (
     UNASKED,
-    Item,
+    Items,
     Provider,
     Queue,
     Remote,
@@ -34,9 +34,9 @@ class GeminiQueue(Queue):
     headers = staticmethod(wire.goog_api_key)
 
     # https://ai.google.dev/gemini-api/docs/batch-api
-    def build_batch(self, items: Sequence[Item], label: str, file: str | None) -> Request:  # noqa: ARG002
+    def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
         """The batch, under our label; it holds its items."""
-        requests = [{"request": item.body, "metadata": {"key": item.id}} for item in items]
+        requests = [{"request": body, "metadata": {"key": id_}} for id_, body in items.items()]
         batch = {"displayName": label, "inputConfig": {"requests": {"requests": requests}}}
         path = f"models/{self._assistant.model}:batchGenerateContent"
         return self._post(path, {"batch": batch})
@@ -49,12 +49,9 @@ class GeminiQueue(Queue):
             return None
         metadata = wire.members(described.get("metadata"))
         state = wire.text(metadata.get("state")).rpartition("_STATE_")[2]
-        stats = wire.members(metadata.get("batchStats"))
-        total = wire.number(stats.get("requestCount"))
         return Remote(
             id=id_,
             state="failed" if state == "FAILED" else "ended" if state in ENDS else "open",
-            done=max(total - wire.number(stats.get("pendingRequestCount")), 0),
             files=(id_,) if state in ENDS else (),
             unasked=UNASKED[ENDS.get(state, "missing")],
             why=wire.text(wire.members(described.get("error")).get("message")) or None,

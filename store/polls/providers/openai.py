@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from store.polls.prompt import ANSWER_SCHEMA
-from store.polls.providers import MAX_SEARCHES, Prompt, Request, Tokens
+from store.polls.prompt import ANSWER_SCHEMA, Prompt
 from store.polls.providers import envelopes as wire
-from store.polls.providers.provider import UNASKED, Item, Provider, Queue, Remote, Result
+from store.polls.providers.envelopes import MAX_SEARCHES, Request, Tokens
+from store.polls.providers.provider import UNASKED, Items, Provider, Queue, Remote, Result
 from store.records import Assistant, Failure
 
 ENDPOINTS = {"responses": "/v1/responses", "chat": "/v1/chat/completions"}
@@ -25,16 +25,19 @@ class OpenAIQueue(Queue):
     """Takes items as a file, and gives the results so."""
 
     # https://platform.openai.com/docs/guides/batch#1-prepare-your-batch-file
-    def build_upload(self, items: Sequence[Item]) -> Request:
+    def build_upload(self, items: Items) -> Request:
         """The upload of the items as JSON Lines."""
         url = ENDPOINTS[self._assistant.api]
-        each = ({"custom_id": i.id, "method": "POST", "url": url, "body": i.body} for i in items)
-        file = b"".join(msgspec.json.encode(line) + b"\n" for line in each)
+        lines = (
+            {"custom_id": id_, "method": "POST", "url": url, "body": body}
+            for id_, body in items.items()
+        )
+        file = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         fields = {"purpose": "batch", **{f"expires_after[{k}]": str(v) for k, v in KEPT.items()}}
         return self._post("files", fields, file)
 
     # https://platform.openai.com/docs/api-reference/batch/create
-    def build_batch(self, items: Sequence[Item], label: str, file: str | None) -> Request:  # noqa: ARG002
+    def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
         """The batch of an uploaded file, under our label."""
         body = {
             "input_file_id": file,
@@ -56,14 +59,12 @@ class OpenAIQueue(Queue):
         if id_ is None:
             return None
         status = wire.text(described.get("status"))
-        counts = wire.members(described.get("request_counts"))
         files = map(wire.path_id, (described.get("output_file_id"), described.get("error_file_id")))
         there = tuple(dict.fromkeys(filter(None, files)))
         has_failed = status == "failed" and not there
         return Remote(
             id=id_,
             state="failed" if has_failed else "ended" if status in ENDS else "open",
-            done=wire.number(counts.get("completed")) + wire.number(counts.get("failed")),
             files=there,
             unasked=UNASKED.get(status, UNASKED["missing"]),
             why=_why(described),

@@ -6,18 +6,22 @@ a :class:`Response` for ``read_reply`` of that format.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from store.polls.providers import Prompt, Reply, Request, Response, Tokens
+from store.polls.prompt import Prompt
 from store.polls.providers import envelopes as wire
+from store.polls.providers.envelopes import Reply, Request, Response, Tokens
 from store.records import Assistant, Failure
 
 Result = tuple[str, Response | Failure]
 """An item's id and what came of it."""
+
+Items = Mapping[str, Mapping[str, Any]]
+"""The questions of a batch: each one's body as it would be sent by itself, by an id of ours."""
 
 UNASKED: Mapping[str, Failure] = {
     "expired": Failure("timeout", "The provider did not answer within the time of its batches."),
@@ -27,15 +31,8 @@ UNASKED: Mapping[str, Failure] = {
 """What an item without an answer comes to, by why it has none."""
 
 
-class Item(Struct, frozen=True):
-    """One question of a batch: an id of ours, and the body as it would be sent by itself."""
-
-    id: str
-    body: Mapping[str, Any]
-
-
 class Remote(Struct, frozen=True, kw_only=True):
-    """A batch as its provider describes it; ``done`` counts items.
+    """A batch as its provider describes it.
 
     ``files`` name what its results are read from. An item without a result comes to ``unasked``.
     ``is_settling`` is set where cancelled items may still turn out to be answered for a while.
@@ -44,7 +41,6 @@ class Remote(Struct, frozen=True, kw_only=True):
 
     id: str
     state: Literal["open", "ended", "failed"]
-    done: int
     files: tuple[str, ...] = ()
     unasked: Failure = UNASKED["missing"]
     is_settling: bool = False
@@ -64,10 +60,10 @@ class Queue:
         self._assistant = assistant
         self._headers = self.headers(key)
 
-    def build_upload(self, items: Sequence[Item]) -> Request | None:
+    def build_upload(self, items: Items) -> Request | None:
         """Return the upload of the items, where the batch is not given them itself."""
 
-    def build_batch(self, items: Sequence[Item], label: str, file: str | None) -> Request:
+    def build_batch(self, items: Items, label: str, file: str | None) -> Request:
         """Return the request that makes a batch, of items or of a file uploaded before."""
         raise NotImplementedError
 
