@@ -83,10 +83,6 @@ Variable = Annotated[
         description="the name of an environment variable such as OPENAI_API_KEY, not the key",
     ),
 ]
-InstrumentId = Annotated[
-    str,
-    Meta(pattern="^[0-9a-f]{12}$" + _NO_MORE, description="the id of an instrument: 12 hex digits"),
-]
 PollId = Annotated[
     str,
     Meta(pattern="^[0-9a-f]{16}$" + _NO_MORE, description="the id of a poll: 16 hex digits"),
@@ -144,12 +140,6 @@ def _hold_ascii_url(record: Site | Assistant) -> None:
         force_setattr(record, "base_url", urls.ascii_url(record.base_url))
 
 
-Api = Literal["responses", "chat", "messages", "gemini", "sample"]
-"""The wire format in which an assistant is asked."""
-Structured = Literal["json_schema", "json_object", "prompt"]
-"""How the form of an answer is asked for."""
-
-
 class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One assistant of ``models.json``: its public name, its wire format and its limits.
 
@@ -164,11 +154,11 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: Line
     former_names: tuple[Line, ...] = ()
     maker: Line | None = None
-    api: Api
+    api: Literal["responses", "chat", "messages", "gemini", "sample"]
     base_url: HttpUrl | None = None
     model: Line | None = None
     key_env: Variable | None = None
-    structured: Structured = "json_schema"
+    structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
     max_output_tokens: Count = 4000
     concurrency: Annotated[int, Meta(ge=1, le=64)] = 4
     rpm: Count = 60
@@ -256,10 +246,10 @@ class Instrument(DataFile, frozen=True, kw_only=True):
     ``prompt``, ``{question}`` stands for the question.
     """
 
-    api: Api
-    model: Line | None
+    api: str
+    model: str | None
     web_search: bool
-    structured: Structured
+    structured: str
     system: str
     prompt: str
     request: dict[str, Any]
@@ -431,7 +421,7 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     served_model: str | None = None
     request_id: str | None = None
     web_search: bool = False
-    instrument: InstrumentId | UnsetType = UNSET
+    instrument: Annotated[str, Meta(pattern=r"^[0-9a-f]{12}\Z")] | UnsetType = UNSET
     usage: Usage | None = None
     latency_ms: Natural | None = None
     cooldown_until: str | UnsetType = UNSET
@@ -442,11 +432,6 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     def succeeded(self) -> bool:
         """Whether the poll brought an answer that may be counted."""
         return self.pick is not None
-
-    @property
-    def may_search(self) -> bool:
-        """Whether the answer may rest on a search of the web: some assistants search unbidden."""
-        return self.web_search or bool(self.usage and self.usage.searches)
 
     @property
     def is_invented(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date, timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -181,14 +182,16 @@ def test_instruments_are_published_with_who_answered_to_them(tmp_path: Path) -> 
     answer = read(client, "instruments.json")
     new, old = answer["instruments"]
     assert answer["count"] == 2
-    assert (new["models"], new["counted"], new["webSearch"]) == (list(MODELS), 4, True)
-    assert (old["counted"], old["webSearch"]) == (0, False)
-    said = json.loads((data / f"instruments/{new['id']}.json").read_text())
-    assert [new[name] for name in ("system", "prompt", "request")] == [
-        said[name] for name in ("system", "prompt", "request")
-    ]
+    assert (new["models"], new["counted"], new["says"]["web_search"]) == (list(MODELS), 4, True)
+    assert (old["counted"], old["says"]["web_search"]) == (0, False)
+    text = json.dumps(new["says"], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert sha256(text.encode()).hexdigest()[:12] == new["id"]
+    assert text == (data / f"instruments/{new['id']}.json").read_text(encoding="utf-8")
     [poll] = read(client, "history?slug=crm-software&limit=1")
     assert poll["instrument"] == new["id"]
+    assert command(data, "export", f"{tmp_path}/tree").exit_code == 0
+    exported = (tmp_path / "tree/current/api/v1/instruments.json").read_bytes()
+    assert exported == client.get("/api/v1/instruments.json").data
     page = client.get("/methodology").text
     assert "Say what is best." in page
     assert "A, B, C, D: m-1, web search on (4 answers count)" in page

@@ -20,7 +20,7 @@ def days(draw: st.DrawFn) -> list[Day]:
     for number in range(draw(st.integers(1, charts.DAYS))):
         order = draw(st.permutations(PRODUCTS))[: draw(st.integers(0, 8))]
         ranks = {product: rank for rank, product in enumerate(order, 1)}
-        found.append(Day(f"2026-01-{number + 1:02}", ranks, ranks, {}, (), {}, None, None))
+        found.append(Day(f"2026-01-{number + 1:02}", ranks, ranks, {}, (), None, None))
     return found
 
 

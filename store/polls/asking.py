@@ -6,7 +6,7 @@ import logging
 import traceback
 from datetime import datetime
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from store.cleaning import clean
@@ -165,6 +165,7 @@ def poll_of(
     error = _shown(failure.error, key) if failure else None
     if failure and failure.said:
         error = f'{error} It begins: "{_shown(failure.said, key)}"'
+    tokens = reply.tokens
     notes = (f"sent {reply.attempts} times",) if reply.attempts > 1 else ()
     return Poll(
         slug=slug,
@@ -182,15 +183,10 @@ def poll_of(
         request_id=reply.request_id,
         web_search=assistant.web_search,
         latency_ms=reply.latency_ms,
-        usage=_usage(assistant, reply),
+        usage=Usage(tokens.input, tokens.output, price_of(assistant, reply), tokens.searches)
+        if tokens
+        else None,
     )
-
-
-def _usage(assistant: Assistant, reply: Reply) -> Usage | None:
-    if (tokens := reply.tokens) is None:
-        return None
-    searches = UNSET if tokens.searches is None else tokens.searches
-    return Usage(tokens.input, tokens.output, price_of(assistant, reply), searches)
 
 
 def _shown(text: str, key: str | None) -> str:

@@ -166,17 +166,10 @@ def _categories(snapshot: Snapshot) -> Iterator[Row]:
 
 def _instruments(snapshot: Snapshot) -> Iterator[Row]:
     for id_, each in sorted(snapshot.catalogue.instruments.items()):
-        request = msgspec.json.encode(each.request, order="sorted").decode()
         yield (
-            id_,
-            each.api,
-            each.model,
-            each.web_search,
-            each.structured,
-            each.system,
-            each.prompt,
-            request,
-        )
+            id_, each.api, each.model, each.web_search, each.structured, each.system, each.prompt,
+            msgspec.json.encode(each.request, order="sorted").decode(),
+        )  # fmt: skip
 
 
 def _products(snapshot: Snapshot) -> Iterator[Row]:

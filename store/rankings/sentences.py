@@ -350,15 +350,17 @@ def asked_anew(models: Sequence[str], *, is_known: bool) -> str:
 
 def asked(board: Leaderboard) -> str:
     """How the answers that count were asked for: over the APIs, with web search or without."""
-    polls = {answer.model: answer.answered.poll for answer in board.counted}
-    real = [model for model, poll in polls.items() if not poll.is_invented]
-    if not real:
+    sides: dict[bool, list[str]] = {True: [], False: []}
+    for answer in board.counted:
+        poll = answer.answered.poll
+        if not poll.is_invented:  # some assistants search unbidden
+            sides[poll.web_search or bool(poll.usage and poll.usage.searches)].append(answer.model)
+    on, off = sides[True], sides[False]
+    if on and off:
+        return f"Asked over the APIs, web search on for {listed(on)}, off for {listed(off)}."
+    if not (on or off):
         return "Nobody was asked: sample assistants invented the answers."
-    searching = [model for model in real if polls[model].may_search]
-    if len(searching) in (0, len(real)):
-        return f"Asked over the APIs, web search {'on' if searching else 'off'}."
-    others = [model for model in real if model not in searching]
-    return f"Asked over the APIs, web search on for {listed(searching)}, off for {listed(others)}."
+    return f"Asked over the APIs, web search {'on' if on else 'off'}."
 
 
 def leader_change(change: LeaderChange, names: Mapping[ProductId, str]) -> str:

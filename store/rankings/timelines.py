@@ -61,8 +61,7 @@ class Day(Struct, frozen=True):
     """One day with polls: the merged ranking at its end, and what came of each model's polls.
 
     ``ranks`` are positions, ``places`` the same with a tie's best rank for all it holds.
-    ``versions`` are the models that another version served than on the day of their last answer,
-    ``asked_anew`` those asked with another instrument, each with whether the old one is known.
+    ``versions`` are the models that another version served than on the day of their last answer.
     ``basis`` is the ranking's, if there is one.
     """
 
@@ -71,7 +70,6 @@ class Day(Struct, frozen=True):
     places: Mapping[ProductId, int]
     marks: Mapping[str, DayPick]
     versions: Sequence[VersionChange]
-    asked_anew: Mapping[str, bool]
     leader: LeaderChange | None
     basis: Basis | None
 
@@ -121,11 +119,6 @@ def follow(
             places=places(entries),
             marks=marks,
             versions=[v for m in before if (v := VersionChange.between(before[m], served[m]))],
-            asked_anew={
-                model: bool(old.poll.instrument)
-                for model, old in before.items()
-                if old.poll.instrument != served[model].poll.instrument
-            },
             leader=leaders.get(date),
             basis=Basis.of([answer for answer, _ in stands.answers]) if stands else None,
         )

@@ -398,26 +398,20 @@ class MentionList(JsonObject, frozen=True, kw_only=True):
     products: Annotated[list[Mention], Meta(description="Most mentioned first, 100 at most.")]
 
 
-class Instrument(JsonObject, frozen=True, kw_only=True):
-    """A way of asking: all that is sent but the question."""
+class InstrumentUse(JsonObject, frozen=True, kw_only=True):
+    """A way of asking: all that is sent but the question, and who answered to it."""
 
-    id: Annotated[
-        str,
-        Meta(description="What polls name as instrument: the start of the SHA-256 of its file."),
-    ]
+    id: Annotated[str, Meta(description="What polls name as instrument.")]
     models: Annotated[list[str], Meta(description="The models that ever answered to it.")]
     counted: Annotated[int, Meta(ge=0, description="Answers to it that count in rankings now.")]
-    api: Annotated[str, Meta(description="The wire format.")]
-    requested_model: Annotated[
-        str | None, Meta(description="The model that was asked for, in its provider's words.")
-    ]
-    web_search: bool
-    structured: Annotated[str, Meta(description="How the form of the answer is asked for.")]
-    system: Annotated[str, Meta(description="What the model is told to be.")]
-    prompt: Annotated[str, Meta(description="What it is asked; {question} is the question.")]
-    request: Annotated[
+    says: Annotated[
         dict[str, Any],
-        Meta(description="Body of the request, with {system} and {prompt} for these two texts."),
+        Meta(
+            description="Its text: api, model (as asked for), web_search, structured (how the "
+            "form of the answer is asked for), system, prompt (with {question} for the question) "
+            "and request (the body, with {system} and {prompt} for these texts). The id is the "
+            "start of the SHA-256 of this JSON, its members sorted, without spaces, in UTF-8."
+        ),
     ]
 
 
@@ -425,7 +419,7 @@ class InstrumentList(JsonObject, frozen=True, kw_only=True):
     """How the models were asked: every instrument, those of the present rankings first."""
 
     count: Annotated[int, Meta(ge=0, description="Number of instruments.")]
-    instruments: list[Instrument]
+    instruments: list[InstrumentUse]
 
 
 class LabsFigure(JsonObject, frozen=True, kw_only=True):

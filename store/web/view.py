@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
+from msgspec import to_builtins
+
 from store.counting import LineIndex
 from store.rankings import sentences
 from store.rankings.changes import Change
@@ -233,19 +235,13 @@ class View:
             for asking in aggregate.log.askings:
                 models.setdefault(asking.instrument, set()).add(asking.model)
         instruments = [
-            wire.Instrument(
+            wire.InstrumentUse(
                 id=id_,
                 models=sorted(models.get(id_, ())),
                 counted=counted[id_],
-                api=each.api,
-                requested_model=each.model,
-                web_search=each.web_search,
-                structured=each.structured,
-                system=each.system,
-                prompt=each.prompt,
-                request=each.request,
+                says=to_builtins(says),
             )
-            for id_, each in snapshot.catalogue.instruments.items()
+            for id_, says in snapshot.catalogue.instruments.items()
         ]
         instruments.sort(key=lambda each: (-each.counted, each.models, each.id))
         return wire.InstrumentList(count=len(instruments), instruments=instruments)

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from store.cleaning import clean
 from store.records import Assistant, Failure, FailureKind
@@ -46,16 +46,16 @@ class Response(Struct, frozen=True):
 
 
 class Tokens(Struct, frozen=True):
-    """What a provider says it counted; ``searches`` are ``None`` where it says nothing of them."""
+    """What a provider says it counted; ``searches`` are unset where it says nothing of them."""
 
     input: int
     output: int
-    searches: int | None = None
+    searches: int | UnsetType = UNSET
 
     def __add__(self, other: Tokens) -> Tokens:
         """What two requests came to."""
-        known = [n for n in (self.searches, other.searches) if n is not None]
-        searches = sum(known) if known else None
+        known = [n for n in (self.searches, other.searches) if n is not UNSET]
+        searches = sum(known) if known else UNSET
         return Tokens(self.input + other.input, self.output + other.output, searches)
 
 
@@ -205,7 +205,8 @@ def counted(given: Any, produced: Any, searches: Any) -> Tokens | None:
     totals = [_total(given), _total(produced)]
     if None in totals:
         return None
-    return Tokens(totals[0] or 0, totals[1] or 0, _total(searches))
+    number = _total(searches)
+    return Tokens(totals[0] or 0, totals[1] or 0, UNSET if number is None else number)
 
 
 def request(

@@ -103,17 +103,19 @@ def _caveats(board: Leaderboard) -> list[tuple[str, str]]:
 def _events(days: Sequence[Day], snapshot: Snapshot) -> list[tuple[str, str]]:
     """What happened beyond noise: another version, another way of asking, another leader."""
     names = {id_: product.name for id_, product in snapshot.products.items()}
-    found = []
+    found, asked = [], dict[str, str | None]()
     for day in days:
         found += [
             (day.date, sentences.version_change(version))
             for version in day.versions
             if version.model in snapshot.models
         ]
-        for is_known in (True, False):
-            models = [m for m in snapshot.models if day.asked_anew.get(m) is is_known]
-            if models:
-                found.append((day.date, sentences.asked_anew(models, is_known=is_known)))
+        now = day.basis.instruments if day.basis else {}
+        renewed = [m for m in snapshot.models if m in now and asked.get(m, now[m]) != now[m]]
+        for known in (True, False):
+            if models := [model for model in renewed if bool(asked[model]) is known]:
+                found.append((day.date, sentences.asked_anew(models, is_known=known)))
+        asked |= now
         if day.leader:
             found.append((day.date, sentences.leader_change(day.leader, names)))
     return found[::-1]
