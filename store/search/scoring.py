@@ -35,7 +35,7 @@ OTHER_THING, REVERSED = 0.75, 0.95
 """Shares a score keeps if the query's head noun is not the title's, and if the title has both.
 
 A laptop bag is no laptop, a table saw no blade for one, and printer ink no ink printer. At .8 for
-the first, 5 more of 250 modifiers and 2 of 59 everyday queries without an answer have a hit.
+the first, 5 more of 260 modifiers and 2 of 59 other queries without an answer have a hit.
 """
 
 UNASKED_PURPOSE = 0.9
@@ -45,7 +45,7 @@ At 1, "headphones" finds those for kids first; at .8, accessories come before su
 """
 
 QUALIFIER, WHOLE = 0, 3
-"""Readings of a title: a query has not its head noun, or all its telling words as they are."""
+"""Readings of a title: a query has not its head noun, or all its words as they are."""
 SAME_COVERAGE = 0.1
 """How much less of a query another title may cover, and be meant as well."""
 
@@ -66,7 +66,7 @@ class Rating(NamedTuple):
     """How well a title answers a query: `points`, and the share of the query it covers, 0..1.
 
     ``reading`` is 0 where the query has not the head noun of the title, 1 where it has a part of
-    the title, 2 where it has all telling words but some in other words, 3 where as they are.
+    the title, 2 where it has all words but some in other words, 3 where as they are.
     ``ordered`` if the query is keywords.
     """
 
@@ -128,7 +128,7 @@ def rate(
 
 
 def _reading(title: Title, places: Sequence[tuple[Match, Posting]]) -> int:
-    """Return how a query has the telling words of a title; see :class:`Rating`.
+    """Return how a query has the words of a title; see :class:`Rating`.
 
     What other words make of words that the title has as they are says nothing more of it.
     """
