@@ -11,6 +11,7 @@ from rapidfuzz import fuzz
 
 from store.search.inverted_index import Posting, Title
 from store.search.query import LIKENESS, Match, ParsedQuery
+from store.search.words import ARTICLES, PREPOSITIONS
 
 QUERY_SHARE, TITLE_SHARE, TEXT_SHARE = 0.55, 0.3, 0.15
 """Shares of a keyword score: the query covered, the title covered, the likeness of the texts.
@@ -46,6 +47,8 @@ At 1, "headphones" finds those for kids first; at .8, accessories come before su
 
 QUALIFIER, WHOLE = 0, 3
 """Readings of a title: a query has not its head noun, or all its words as they are."""
+LITTLE_WORDS = PREPOSITIONS | ARTICLES
+"""Words that a query may leave out: a gaming TV is one for gaming, but no jacket a down jacket."""
 SAME_COVERAGE = 0.1
 """How much less of a query another title may cover, and be meant as well."""
 
@@ -132,6 +135,7 @@ def _reading(title: Title, places: Sequence[tuple[Match, Posting]]) -> int:
 
     What other words make of words that the title has as they are says nothing more of it.
     """
+    little = LITTLE_WORDS if title.head is not None else ()
     group = LIKENESS["group"]
     plain = {i for match, _ in places if match.likeness > group for i in match.asked}
     told = [0.0] * len(title.words)
@@ -139,11 +143,13 @@ def _reading(title: Title, places: Sequence[tuple[Match, Posting]]) -> int:
         if match.likeness > group or not plain.issuperset(match.asked):
             for i in place.words:
                 told[i] = max(told[i], match.likeness)
-    if min(told) > group:
+    pairs = zip(title.words, told, strict=True)
+    least = min([alike for word, alike in pairs if word not in little], default=1)
+    if least > group:
         return WHOLE
     if title.head is not None and not told[title.head]:
         return QUALIFIER
-    return 2 if min(told) else 1
+    return 2 if least else 1
 
 
 def _share(
