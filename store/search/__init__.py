@@ -217,8 +217,11 @@ class Index:
         related: list[str] = []
         likeness: Likeness | None = {}
         if max((*categories.values(), *brands.values()), default=0) < LIKELY:
-            if not categories or len([word for word in words if word not in FILLERS]) > 1:
-                related = [slug for slug in near.shares if slug not in categories]
+            related = [slug for slug in near.shares if slug not in categories]
+            telling = [word for word in words if word not in FILLERS]
+            if len(telling) == 1:
+                named = () if categories else arrays.nearness.named_by(telling[0])
+                related = [slug for slug in related if slug in named]
             if compare and (related or categories):
                 likeness = compare(query, self.compared)
             if likeness:

@@ -92,20 +92,22 @@ class NearnessIndex:
         """Tell whether a bag holds a word or one of the same root."""
         return root(word) in self._postings
 
+    def named_by(self, word: str) -> set[str]:
+        """Return the categories whose title or aliases have a word, or two of their situations."""
+        numbers, weights = self._postings.get(root(word), ((), ()))
+        least = OFTEN * _idf(len(self._slugs), len(numbers))
+        pairs = zip(numbers, weights, strict=True)
+        return {self._slugs[number] for number, weight in pairs if weight >= least}
+
     def nearest(self, words: Words) -> Nearness:
         """Return the categories nearest to a text."""
         scores: defaultdict[int, float] = defaultdict(float)
         told: Counter[int] = Counter()
-        asked = _asked(words)
-        full = [word for word, share in asked.items() if share == 1]
-        often = OFTEN if len(full) == 1 else 0
-        for word in full if often else asked:
+        for word, share in _asked(words).items():
             numbers, weights = self._postings.get(word, ((), ()))
-            least = often * _idf(len(self._slugs), len(numbers))
             for number, weight in zip(numbers, weights, strict=True):
-                if weight >= least:
-                    scores[number] += asked[word] * weight
-            if asked[word] == 1:
+                scores[number] += share * weight
+            if share == 1:
                 told.update(numbers)
         order = sorted((-score, number) for number, score in scores.items())[: NEAR + 1]
         if not order:
