@@ -13,6 +13,7 @@ are right, and 5 of 354 negatives (queries without an answer) get one.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import chain
@@ -241,7 +242,8 @@ class Index:
     ) -> tuple[Hit, ...]:
         """Return what a wrong slug, title or name may have meant, best first."""
         words = words_of(text)
-        return _best(_hits(_rate(words, getattr(self._arrays, kind)), cut) if words else {}, limit)
+        ratings = _rate(words, getattr(self._arrays, kind), 4 * limit) if words else []
+        return _best(_hits(ratings, cut), limit)
 
     def complete(self, prefix: str, kind: Kind, limit: int = 8) -> tuple[str, ...]:
         """Return slugs of completions: titles with this beginning, shortest first, then hits."""
@@ -296,10 +298,11 @@ def _best(scores: dict[str, float], limit: int) -> tuple[Hit, ...]:
     return tuple(Hit(slug, points) for slug, points in ordered[:limit])
 
 
-def _rate(words: Words, index: InvertedIndex) -> list[Rating]:
+def _rate(words: Words, index: InvertedIndex, most: int = FINALISTS) -> list[Rating]:
     """Return the ratings of the likeliest titles of one index."""
     query = parse_query(words, index)
-    return [rate(query, title, index.weights(title), places) for title, places in _finalists(query)]
+    titles = _finalists(query, most)
+    return [rate(query, title, index.weights(title), places) for title, places in titles]
 
 
 def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> dict[str, float]:
@@ -320,24 +323,25 @@ def _take_best(scores: dict[str, float], others: dict[str, float]) -> None:
     scores.update({slug: max(points, scores.get(slug, 0)) for slug, points in others.items()})
 
 
-def _finalists(query: ParsedQuery) -> Iterable[tuple[Title, list[tuple[Match, Posting]]]]:
+def _finalists(
+    query: ParsedQuery, most: int
+) -> Iterable[tuple[Title, list[tuple[Match, Posting]]]]:
     """Return the likeliest candidates, each with the postings found in it.
 
     A title is likely if much of it was found for its length: a rough mean of both scores. Fillers
     alone make no candidate, but count in one that a telling word has made.
     """
-    worth: dict[Title, float] = {}
+    worth: defaultdict[Title, float] = defaultdict(float)
     telling = [match for match in query.matches if not query.fillers.issuperset(match.asked)]
     for match in telling or query.matches:
         points = match.likeness * sum([query.weights[i] for i in match.asked])
         for place in match.postings:
-            worth[place.title] = worth.get(place.title, 0) + points
-    rough = [
-        (-points / (1 + len(title.words)), title.slug, title.words, title)
-        for title, points in worth.items()
-    ]
-    least = PROMISING * min(rough, default=(0,))[0]
-    likely = sorted([each for each in rough if each[0] <= least])[:FINALISTS]
+            worth[place.title] += points
+    for title in worth:
+        worth[title] /= 1 + len(title.words)
+    least = PROMISING * max(worth.values(), default=0)
+    promising = [title for title, points in worth.items() if points >= least]
+    likely = sorted([(-worth[title], title.slug, title.words, title) for title in promising])[:most]
     found: dict[Title, list[tuple[Match, Posting]]] = {title: [] for *_, title in likely}
     for match in query.matches:
         for place in match.postings:

@@ -150,6 +150,7 @@ class InvertedIndex:
         words = [word for word in self._words if word not in changed]
         self._words = sorted([*words, *(changed & self.postings["word"].keys())])
         self.idf = _idf(self._counts, len(self._documents))
+        self._weights: dict[Title, list[float]] = {}
 
     def _terms(self, document: Document) -> Iterator[tuple[Term, Posting]]:
         """Yield each term of a document's titles with its posting."""
@@ -164,10 +165,12 @@ class InvertedIndex:
 
     def weights(self, title: Title) -> list[float]:
         """Return the weights of a title's words; that of function words is reduced."""
-        return [
-            self.idf(term) * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
-            for word, term in zip(title.words, title.singulars, strict=True)
-        ]
+        if (weights := self._weights.get(title)) is None:
+            weights = self._weights[title] = [
+                self.idf(term) * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
+                for word, term in zip(title.words, title.singulars, strict=True)
+            ]
+        return weights
 
     def _is_doubtful(self, word: str) -> bool:
         """Tell whether a word alone may mean anything: plain English, a number, a letter."""
