@@ -102,19 +102,20 @@ class NearnessIndex:
     def nearest(self, words: Words) -> Nearness:
         """Return the categories nearest to a text."""
         scores: defaultdict[int, float] = defaultdict(float)
-        told: Counter[int] = Counter()
+        whole = []
         for word, share in _asked(words).items():
             numbers, weights = self._postings.get(word, ((), ()))
             for number, weight in zip(numbers, weights, strict=True):
                 scores[number] += share * weight
             if share == 1:
-                told.update(numbers)
+                whole.append(numbers)
         order = sorted((-score, number) for number, score in scores.items())[: NEAR + 1]
         if not order:
             return Nearness({}, 0, 0)
         best, first = order[0]
         shares = {self._slugs[number]: score / best for score, number in order[:NEAR]}
-        return Nearness(shares, told[first], best / order[1][0] if order[1:] else math.inf)
+        told = sum([first in numbers for numbers in whole])
+        return Nearness(shares, told, best / order[1][0] if order[1:] else math.inf)
 
 
 def _idf(total: int, count: int) -> float:
