@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from builders import app_over, prepared
 from hypothesis import HealthCheck, settings
+from polling_desk import PollingDesk
+from replaying import Replaying, serving
 from small_world import write_small_world
 from werkzeug.routing import Rule
 
@@ -197,3 +199,18 @@ def one_digit() -> Iterator[None]:
         patched.setattr(names, "_DIGITS", 1)
         patched.setattr(names, "_AS_HASHED", re.compile("-[0-9a-f]$"))
         yield
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Replaying]:
+    """A provider on a thread of the test's own process."""
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def desk(tmp_path: Path, provider: Replaying) -> PollingDesk:
+    """Three categories and four assistants."""
+    provider.follow({})
+    provider.seen.clear()
+    return PollingDesk(tmp_path / "data", provider.url)

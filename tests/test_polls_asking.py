@@ -6,13 +6,13 @@ import json
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
 from builders import category
 from msgspec import UNSET
-from replaying import Replaying, answer_text, envelope, serving
+from replaying import Replaying, answer_text, envelope
 
 from store.polls.asking import Outcome, ask, ask_sample, charge_for, outcome_of_result
 from store.polls.due import Pair
@@ -23,19 +23,9 @@ from store.polls.sending import Limits, Sender, Unsent
 from store.polls.spending import Budget
 from store.records import Assistant, Poll, Usage
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 NOW = datetime(2026, 11, 2, 6, tzinfo=UTC)
 CANARY = "sk-canary-4f1d"
 APIS = tuple(PROVIDERS)
-
-
-@pytest.fixture(scope="module")
-def provider() -> Iterator[Replaying]:
-    """A provider on a thread of the test's own process."""
-    with serving() as server:
-        yield server
 
 
 def asked(

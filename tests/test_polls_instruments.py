@@ -11,7 +11,6 @@ from builders import command, write_data
 from msgspec import UNSET
 from polling_desk import CANARY, PollingDesk
 from processes import REAL
-from replaying import Replaying, serving
 
 from store.files import Files
 from store.history import History
@@ -20,23 +19,9 @@ from store.polls.prompt import prompt
 from store.records import Assistant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-
-@pytest.fixture(scope="module")
-def provider() -> Iterator[Replaying]:
-    """A provider on a thread of the test's own process."""
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture
-def desk(tmp_path: Path, provider: Replaying) -> PollingDesk:
-    """Three categories and four assistants."""
-    provider.follow({})
-    provider.seen.clear()
-    return PollingDesk(tmp_path / "data", provider.url)
+    from replaying import Replaying
 
 
 def assistant(**fields: Any) -> Assistant:

@@ -16,7 +16,7 @@ from faults import UnreadableFiles, replace_os
 from polling_desk import NOW, PollingDesk
 from processes import until
 from raw_provider import raw_provider
-from replaying import Replaying, answer_text, envelope, serving
+from replaying import Replaying, answer_text, envelope
 
 from store.history import History, HistoryError
 from store.polls import answer_parsing
@@ -25,23 +25,7 @@ from store.polls.sending import Limits
 from store.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-
-@pytest.fixture(scope="module")
-def provider() -> Iterator[Replaying]:
-    """A provider on a thread of the test's own process."""
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture
-def desk(tmp_path: Path, provider: Replaying) -> PollingDesk:
-    """Three categories and four assistants."""
-    provider.follow({})
-    provider.seen.clear()
-    return PollingDesk(tmp_path / "data", provider.url)
 
 
 def failures(desk: PollingDesk) -> list[str | None]:

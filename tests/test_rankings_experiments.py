@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from builders import answered, category
 
-from store.rankings import aggregates, experiments, leaderboards
+from store.rankings import aggregates, experiments, leaderboards, repeatability
 from store.rankings.names import Names
 from store.rankings.rounds import TrackRecord
 from store.records import Site
@@ -31,7 +31,9 @@ def compute(*categories: Sequence[Poll]) -> dict[str, Experiment]:
         leaderboards.board(aggregate, "ABCD", SITE, {id_: id_ for id_ in aggregate.ids})
         for aggregate in read
     ]
-    found = experiments.compute([board for board in made if board], read, {}, {}, NO_RECORD)
+    boards = [board for board in made if board]
+    repeats = repeatability.by_model(boards)
+    found = experiments.compute(boards, read, {}, {}, repeats, NO_RECORD)
     return {experiment.slug: experiment for experiment in found}
 
 
@@ -161,7 +163,7 @@ def test_other_rules_are_counted_over_all_rankings() -> None:
 def test_our_record_tells_whether_the_next_round_agreed() -> None:
     """By level, with the number of rounds; without a clear one it says so."""
     record = TrackRecord({"open": [True, False], "clear": [True] * 3 + [False]}, "2026-10-26")
-    found = {e.slug: e for e in experiments.compute([], [], {}, {}, record)}["track-record"]
+    found = {e.slug: e for e in experiments.compute([], [], {}, {}, {}, record)}["track-record"]
     assert found.finding == (
         "When we said clear, the next round agreed in 3 of 4 (n = 6 rounds with a next one)."
     )

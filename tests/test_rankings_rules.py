@@ -11,7 +11,7 @@ from store.rankings import rules
 def objecting(*lists: str) -> str:
     """The rules that put another product before the #1 of the ranking, and how many were tried."""
     entries = merged(counted(dict(zip("ABCDE", map(" ".join, lists), strict=False))))
-    verdicts = rules.say(entries)
+    verdicts = rules.compare(entries)
     others = sorted(rule for rule, agrees in verdicts.items() if not agrees)
     return f"{entries[0].product} of {len(verdicts)}: {', '.join(others)}"
 

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings import own_maker, repeatability, rules
+from store.rankings import own_maker, rules
 from store.rankings.agreement import by_pair
 from store.rankings.changes import survival
 from store.rankings.intervals import student, wilson
 from store.rankings.repeatability import Noise
-from store.rankings.sentences import listed, plural
+from store.rankings.sentences import LEVELS, listed, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from store.rankings.aggregates import CategoryAggregate
-    from store.rankings.certainty import Level
     from store.rankings.intervals import Interval
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.names import ProductId
@@ -46,14 +45,6 @@ LONGEST = 5
 
 LEAST_DEVIATION = 0.2
 """Points below which a standard deviation over categories is not believed."""
-
-LEVELS: Mapping[Level, str] = {
-    "clear": "Clear lead",
-    "open": "Too close to call",
-    "contradicted": "Unsettled",
-    "unmeasured": "Asked too few times",
-}
-"""Levels as pages call them."""
 
 
 class Bar(Struct, frozen=True):
@@ -93,9 +84,10 @@ def compute(
     aggregates: Sequence[CategoryAggregate],
     makers: Mapping[str, str],
     made_by: Mapping[ProductId, str],
+    repeats: Mapping[str, Sequence[Repeats]],
     record: TrackRecord,
 ) -> tuple[Experiment, ...]:
-    """Return what the data can answer; ``makers`` are by model, ``made_by`` by product."""
+    """Return what the data can answer; ``makers`` and ``repeats`` by model, others by product."""
     shared = [board for board in leaderboards if board.agreement]
     packs = [board for board in leaderboards if len(board.counted) >= PACK]
     found = []
@@ -105,7 +97,6 @@ def compute(
         found.append(_outsider(packs))
     if len(leaderboards) >= MIN_BOARDS:
         found.append(_rules(leaderboards))
-    repeats = repeatability.by_model(leaderboards)
     noise = Noise.of([each for own in repeats.values() for each in own])
     if noise and noise.n >= MIN_BOARDS:
         repeated = [board for board in leaderboards if board.repeatability]

@@ -79,8 +79,8 @@ class Leaderboard(Struct, frozen=True, dict=True):
 
     @cached_property
     def rules(self) -> Mapping[str, bool]:
-        """Whether each usual rule of counting puts nothing before the #1; see :func:`rules.say`."""
-        return rules.say(self.entries)
+        """Whether each usual rule of counting puts nothing before the #1."""
+        return rules.compare(self.entries)
 
     def runs(self) -> dict[str, Run]:
         """Return the run of each counted model; not kept, for its sums are large."""

@@ -29,7 +29,7 @@ CONDORCET = "Condorcet"
 """The rule by which a product is first that beats every other one in pairs; often there is none."""
 
 
-def say(entries: Sequence[Entry]) -> dict[str, bool]:
+def compare(entries: Sequence[Entry]) -> dict[str, bool]:
     """Return by rule whether it puts nothing before the first of a merged ranking.
 
     What is level with it does not stand before it. Condorcet's rule is only there where some

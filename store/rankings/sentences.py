@@ -5,29 +5,37 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from store.rankings.certainty import FEWEST_DAYS
+from store.rankings.certainty import FEWEST_DAYS, Level
 from store.rankings.merging import PLACES
+from store.rankings.names import ProductId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from store.rankings.agreement import Agreement
     from store.rankings.leaderboards import Leaderboard
     from store.rankings.merging import CountedAnswer, Entry
-    from store.rankings.names import ProductId
     from store.rankings.rounds import LeaderChange
     from store.rankings.runs import VersionChange
     from store.records import Site
 
-    Name = Callable[[ProductId], str]
 
 MAX_QUOTE_CHARS = 200
 """Characters of a model's own words in a verdict at most (store/README.md, Figures)."""
 
 MAX_NAMED = 4
 """Contenders that a sentence names before it counts the rest: as many as an ear keeps."""
+
+LEVELS: Mapping[Level, str] = {
+    "clear": "Clear lead",
+    "open": "Too close to call",
+    "contradicted": "Unsettled",
+    "unmeasured": "Asked too few times",
+}
+"""Levels as people read them."""
 
 TIED = 3, 2
 """Products tied at the top that a verdict names, and those of more before it counts the rest."""
@@ -39,6 +47,9 @@ MAX_VERSION_CHARS = 60
 
 MAX_EXCERPT_CHARS = 280
 """Characters of a reason in a merged ranking at most; published, ``perModel`` has it uncut."""
+
+Name = Callable[[ProductId], str]
+"""What a product is called."""
 
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -363,12 +374,12 @@ def asked(board: Leaderboard) -> str:
     return f"Asked over the APIs, web search {'on' if on else 'off'}."
 
 
-def leader_change(change: LeaderChange, names: Mapping[ProductId, str]) -> str:
+def leader_change(change: LeaderChange, name: Name) -> str:
     """That another product leads by more than chance, and what that coincides with."""
     cause = f"; this {coincidence(change.cause)}" if change.cause else ""
     return (
-        f"over the last {change.answers} answers {names[change.after]} leads in place of "
-        f"{names[change.before]}, by more than chance{cause}."
+        f"over the last {change.answers} answers {name(change.after)} leads in place of "
+        f"{name(change.before)}, by more than chance{cause}."
     )
 
 

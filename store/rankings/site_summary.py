@@ -96,7 +96,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
         """The computed experiments; the first time takes a millisecond a category."""
         made_by = {product.id: product.maker for product in self.mentioned if product.maker}
         return experiments.compute(
-            self.ranked, self.living, self.makers, made_by, self.track_record
+            self.ranked, self.living, self.makers, made_by, self.repeats, self.track_record
         )
 
     @cached_property

@@ -81,11 +81,12 @@ def polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[P
     """
     index, ledger = snapshot.line_indexes[slug], snapshot.ledger
     known = [i for i in range(len(index.models)) if i not in index.withheld]
-    if is_final(snapshot, day):
+    is_closed = is_final(snapshot, day)
+    if is_closed:
         ends = [ledger.lines_on(file, day) for file in index.files]
         known = [i for i in known if index.line[i] <= ends[index.file[i]]]
     polls = map(POLL_DECODER.decode, lines(index, known))
-    present = (p for p in polls if is_final(snapshot, day) or p.polled_at[:10] <= day)
+    present = (poll for poll in polls if is_closed or poll.polled_at[:10] <= day)
     return as_known(present, snapshot.catalogue.former_names)
 
 

@@ -1,7 +1,7 @@
 """What one request sees: a snapshot at one base URL, and every wire shape that is made from it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from msgspec import to_builtins
@@ -194,14 +194,12 @@ class View:
     ) -> change_shapes.ChangeList:
         """Return changes of the models' #1 picks, of so many, and of leaders, newest first."""
         summary = self.snapshot.summary
-        titles = {aggregate.slug: aggregate.category.title for aggregate in summary.aggregates}
-        names = {product.id: product.name for product in summary.mentioned}
         return change_shapes.ChangeList(
             last_checked=summary.last_poll,
             tracked=summary.tracked,
             count=len(shown),
             total=total,
-            changes=[self._change(change, titles, names) for change in shown],
+            changes=[self._change(change) for change in shown],
             leaders=[
                 self._leader_change(board, day.date, day.leader)
                 for board, day in leaders
@@ -385,16 +383,14 @@ class View:
             api=self.at.category(board.slug),
         )
 
-    def _change(
-        self, change: Change, titles: Mapping[str, str], names: Mapping[ProductId, str]
-    ) -> change_shapes.Change:
+    def _change(self, change: Change) -> change_shapes.Change:
         return change_shapes.Change(
             id=change.poll,
             slug=change.slug,
-            title=titles[change.slug],
+            title=self.snapshot.aggregates[change.slug].category.title,
             model=change.model,
-            from_=names[change.previous],
-            to=names[change.current],
+            from_=self.name(change.previous),
+            to=self.name(change.current),
             reason=change.reason,
             from_date=change.previous_at[:10],
             to_date=change.current_at[:10],
@@ -408,12 +404,12 @@ class View:
     def _leader_change(
         self, board: Leaderboard, date: str, change: LeaderChange
     ) -> change_shapes.LeaderChange:
-        products, cause = self.snapshot.products, change.cause
+        cause = change.cause
         return change_shapes.LeaderChange(
             slug=board.slug,
             title=board.category.title,
-            from_=products[change.before].name,
-            to=products[change.after].name,
+            from_=self.name(change.before),
+            to=self.name(change.after),
             from_date=change.since,
             to_date=date,
             answers=change.answers,

@@ -10,7 +10,7 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import Entry
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
-from store.rankings.sentences import certainty, day_in_words, listed, number_in_words
+from store.rankings.sentences import LEVELS, Name, certainty, day_in_words, listed, number_in_words
 from store.rankings.timelines import Day
 from store.snapshot import Snapshot
 
@@ -77,7 +77,7 @@ def answer_box(board: Leaderboard, days: Sequence[Day], snapshot: Snapshot) -> A
         rival=products[board.certainty.above[0]] if is_contradicted else None,
         level=level,
         tone=tone,
-        sentence=_sentence(board, firsts, {id_: p.name for id_, p in products.items()}),
+        sentence=_sentence(board, firsts, lambda id_: products[id_].name),
         choices=[*_counted_choices(board, days, products), *_missing_choices(board, snapshot)],
         first_places=[
             FirstPlaces(products[product], colours(board).get(product, 0), count)
@@ -91,15 +91,10 @@ def answer_box(board: Leaderboard, days: Sequence[Day], snapshot: Snapshot) -> A
 def level_in_words(board: Leaderboard) -> tuple[str, Tone]:
     """Return how sure a ranking's first place is, in two to four words, and its tone."""
     level = board.certainty.level
-    if level == "clear" and len(board.firsts) == 1:
-        return "Clear lead", "sure"
-    if level == "contradicted":
-        return "Unsettled", "unsure"
     if level == "unmeasured":
-        return (
-            "Asked only once" if board.certainty.is_of_one_answer else "Asked too few times"
-        ), "unknown"
-    return "Too close to call", "unsure"
+        is_once = board.certainty.is_of_one_answer
+        return "Asked only once" if is_once else LEVELS[level], "unknown"
+    return LEVELS[level], "sure" if level == "clear" else "unsure"
 
 
 def colours(board: Leaderboard) -> dict[ProductId, int]:
@@ -176,20 +171,18 @@ def _missing_choices(board: Leaderboard, snapshot: Snapshot) -> list[Choices]:
     ]
 
 
-def _sentence(
-    board: Leaderboard, firsts: Counter[ProductId], names: Mapping[ProductId, str]
-) -> str:
+def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
     """Return what the level rests on, in one or two sentences for people."""
     level, entries = board.certainty.level, board.entries
     answers = firsts.total()
     if level == "contradicted":
         rival = board.certainty.above[0]
         return (
-            f"The latest answers put {listed([names[p] for p in board.firsts])} first, but "
-            f"{names[rival]} came first in {firsts[rival]} of the last {answers}."
+            f"The latest answers put {listed([name(p) for p in board.firsts])} first, but "
+            f"{name(rival)} came first in {firsts[rival]} of the last {answers}."
         )
     if len(board.firsts) > 1:
-        return _tie(board, firsts, names)
+        return _tie(board, firsts, name)
     if level == "unmeasured":
         return f"{_votes(board)}. {_once(board)}"
     if level == "clear":
@@ -197,42 +190,42 @@ def _sentence(
         rest = f", and no other product in more than {number_in_words(others)}" if others else ""
         often = f"It came first in {firsts[entries[0].product]} of the last {answers} answers"
         return f"{_votes(board)} now. {often}{rest}."
-    return _close(board, names)
+    return _close(board, name)
 
 
-def _close(board: Leaderboard, names: Mapping[ProductId, str]) -> str:
+def _close(board: Leaderboard, name: Name) -> str:
     first = board.entries[0]
     rivals = [e for e in board.entries[1:] if e.product in board.certainty.contenders]
     if not rivals:
         other = next(p for p in board.certainty.contenders if p != first.product)
         return (
-            f"{names[first.product]} leads, but by so little that it may be chance: ask again, "
-            f"and {names[other]} may come first."
+            f"{name(first.product)} leads, but by so little that it may be chance: ask again, "
+            f"and {name(other)} may come first."
         )
     second = rivals[0]
     others = len(board.certainty.contenders) - 2
     which = f" or one of {number_in_words(others)} others" if others > 1 else ""
     lead = (
-        f"{names[first.product]} leads {names[second.product]} by {first.score} points to "
+        f"{name(first.product)} leads {name(second.product)} by {first.score} points to "
         f"{second.score}"
         if first.score > second.score
-        else f"{names[first.product]} and {names[second.product]} have {first.score} points each; "
-        f"only their places put {names[first.product]} first"
+        else f"{name(first.product)} and {name(second.product)} have {first.score} points each; "
+        f"only their places put {name(first.product)} first"
     )
     return (
         f"{lead}. That lead is small enough to be chance: ask again, and "
-        f"{names[second.product]}{which} may come first."
+        f"{name(second.product)}{which} may come first."
     )
 
 
-def _tie(board: Leaderboard, firsts: Counter[ProductId], names: Mapping[ProductId, str]) -> str:
+def _tie(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
     score, answers = board.entries[0].score, firsts.total()
     counts = [firsts[product] for product in board.firsts]
     if board.certainty.level == "unmeasured":
         return f"{score} points each. {_once(board)}"
     if len(set(counts)) == 1:
         return f"{score} points each, and each came first in {counts[0]} of the last {answers}."
-    shares = listed([f"{names[id_]} came first in {firsts[id_]}" for id_ in board.firsts])
+    shares = listed([f"{name(id_)} came first in {firsts[id_]}" for id_ in board.firsts])
     return f"{score} points each. Of the last {answers} answers, {shares}."
 
 

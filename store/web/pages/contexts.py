@@ -102,7 +102,6 @@ def _caveats(board: Leaderboard) -> list[tuple[str, str]]:
 
 def _events(days: Sequence[Day], snapshot: Snapshot) -> list[tuple[str, str]]:
     """What happened beyond noise: another version, another way of asking, another leader."""
-    names = {id_: product.name for id_, product in snapshot.products.items()}
     found, asked = [], dict[str, str | None]()
     for day in days:
         found += [
@@ -117,7 +116,8 @@ def _events(days: Sequence[Day], snapshot: Snapshot) -> list[tuple[str, str]]:
                 found.append((day.date, sentences.asked_anew(models, is_known=known)))
         asked |= now
         if day.leader:
-            found.append((day.date, sentences.leader_change(day.leader, names)))
+            sentence = sentences.leader_change(day.leader, lambda id_: snapshot.products[id_].name)
+            found.append((day.date, sentence))
     return found[::-1]
 
 

@@ -90,10 +90,9 @@ def changes(view: View, query: Since) -> dict[str, Any]:
     later = [c for c in summary.changes if since is None or c.current_at[:10] >= since]
     most = SHOWN_CHANGES if since is None else SHOWN_SINCE
     newest = list(contexts.pick_changes(later[:most], view.snapshot))
-    names = {id_: product.name for id_, product in view.snapshot.products.items()}
     return {
         "leaders": [
-            (board, day.date, sentences.leader_change(day.leader, names))
+            (board, day.date, sentences.leader_change(day.leader, view.name))
             for board, day in leader_changes(summary.ranked)[:most]
             if day.leader and day.date >= (since or "")
         ],
@@ -197,7 +196,8 @@ def search(view: View, query: MaybeSearch) -> dict[str, Any]:
         ranked = summary.levels[query.level] if query.level else summary.ranked
         ordered = sorted(ranked, key=lambda b: (b.category.subject.casefold(), b.slug))
         groups = [(letter, list(group)) for letter, group in groupby(ordered, key=_letter)]
-        return {"template": "categories.html", "groups": groups, "level": query.level}
+        level = sentences.LEVELS[query.level] if query.level else None
+        return {"template": "categories.html", "groups": groups, "level": level}
     if query.level is not None:
         detail = "goes with no search; leave one of both out."
         raise Refused.parameters([ParameterError(parameter="level", detail=detail)])
