@@ -78,6 +78,11 @@ class Head(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, 
     reopened: bool = False
     reason: str | None = None
 
+    def __post_init__(self) -> None:
+        """Raise ``ValueError`` unless it either closes a day or opens one again."""
+        if self.reopened != (self.root is None):
+            raise ValueError("a head has a root, or it is reopened")
+
 
 class Present(Struct, frozen=True):
     """All lines there are, the closed ones among them, and the root if they were closed now."""
@@ -135,11 +140,13 @@ class Ledger(Struct):
         """Return how many lines a file had when ``day``, a closed one, was closed."""
         return max((lines for closed, lines in self.ends.get(file, ()) if closed <= day), default=0)
 
-    def day_closed(self, file: str, line: int) -> str | None:
-        """Return the day under which a file's line, by its number, was closed, if it was."""
-        ends = self.ends.get(file, ())
-        days = (day for day, lines in ends if line <= lines and day <= self.closed)
-        return min(days, default=None)
+    def days_closed(self, file: str) -> list[str]:
+        """Return the days under which the closed lines of a file were closed, line by line."""
+        days: list[str] = []
+        for day, lines in sorted(self.ends.get(file, ())):
+            if day <= self.closed:
+                days += [day] * (lines - len(days))
+        return days
 
     def holds(self, file: str, lines: Sequence[Stamp]) -> bool:
         """Return whether a file begins with the lines to which its newest entry commits."""

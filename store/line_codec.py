@@ -31,7 +31,7 @@ FIRST_YEAR, LAST_YEAR = "2020", "9000"
 POLL_DECODER = msgspec.json.Decoder(Poll)
 _DOMAIN = re.compile(DOMAIN_PATTERN)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ", re.ASCII)
-_TIME_MEMBER = re.compile(rb'"polledAt":"(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\dZ"')
+_TIME_MEMBER = re.compile(rb'"polledAt":"([2-8]\d{3}-\d\d-\d\d)T\d\d:\d\d:\d\dZ"')
 Stamp = tuple[bytes, int, str]
 """What the ledger needs to know of a line: SHA-256, size in bytes, and the UTC day it bears."""
 _REDACTED = re.compile(

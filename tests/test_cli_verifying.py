@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import random
 import re
 import shutil
@@ -520,9 +521,40 @@ def test_heads_that_were_kept_must_be_heads(data: Path, kept: Path, tmp_path: Pa
     head = json.loads(kept.read_text().splitlines()[0])
     assert verify(data, "--against", f"{head['day']}:{head['root']}").exit_code == 0
     assert "was rewritten" in refused(data, "--against", f"{head['day']}:{'0' * 64}")
-    kept.write_text("{}\n")
-    assert verify(data, "--against", str(kept)).exit_code == 2
-    assert verify(data, "--against", str(tmp_path / "none")).exit_code == 2
+    for line in ("{}", '{"day":"2026-01-01"}', '{"file":"crm"}'):
+        kept.write_text(f"{line}\n")
+        result = verify(data, "--against", str(kept))
+        assert (result.exit_code, f"{kept}:1: this is not a head" in result.stderr) == (2, True)
+    result = verify(data, "--against", str(tmp_path / "none"))
+    reason = f"{tmp_path / 'none'} cannot be read: No such file or directory"
+    assert (result.exit_code, reason in result.stderr) == (2, True)
+
+
+def test_a_file_larger_than_the_memory_is_not_read(data: Path, tmp_path: Path) -> None:
+    """Whoever verifies believes nothing, not even that a README is small."""
+    dataset = shutil.copytree(data / "dataset/current", tmp_path / "dataset")
+    os.truncate(dataset / "README.md", 3 << 30)
+    assert re.search(r"README.md is larger than [\d,]+ bytes", refused(dataset))
+
+
+def test_a_text_taken_out_without_a_word_is_refused(data: Path, tmp_path: Path) -> None:
+    """What evidence has redacted, withheld.json names, with date and reason."""
+    dataset = shutil.copytree(data / "dataset/current", tmp_path / "dataset")
+    path = dataset / "catalogue.jsonl"
+    entries = [json.loads(line) for line in path.read_bytes().splitlines()]
+    [withheld] = [entry for entry in entries if entry["file"] == "withheld.json"]
+    withheld["says"]["withheld"] = {}
+    path.write_bytes(b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
+    assert refused(dataset).endswith("is redacted and not withheld")
+
+
+def test_a_ledger_begun_anew_is_not_the_datasets(copy: Path) -> None:
+    """A dataset that was published is a witness of the ledger it was made by."""
+    for name in ("ledger", "heads"):
+        (copy / f"proof/{name}.jsonl").unlink()
+    Proof(copy).accept(["crm-software", "help-desk"], "lost", "2026-11-20")
+    Proof(copy).close("2026-11-20")
+    assert "does not begin with the dataset's" in refused(copy)
 
 
 def test_a_bomb_is_not_unpacked(

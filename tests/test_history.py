@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import errno
 import fcntl
 import itertools
@@ -15,12 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, failed, line_of
+from builders import answered, failed, line_of, write_data
 from faults import FAULTS, SHORT, FailingCalls, PiecemealWrites, VolatileDisk, replace_os
 
 from store import history
 from store.history import History, HistoryError
-from store.line_codec import encode_line
+from store.ledger import Proof
+from store.line_codec import encode_line, redacted
+from store.records import Withholding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -700,3 +703,34 @@ def test_hundreds_of_kills_lose_nothing(log: History, report: Report) -> None:
     acknowledged, tears = kills(log, 900)
     report(f"kill -9: 900 kills, {tears} torn tails, {acknowledged:,} acknowledged, 0 lost")
     assert tears > 50
+
+
+def test_after_a_failed_sync_nothing_more_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows then what the disk holds: whatever the reason, until a restart."""
+    log = History(tmp_path / "history")
+    log.append([answered("A", ["X"])], "2026-01-09T10:00:00Z")
+    with monkeypatch.context() as patched:
+        replace_os(patched, FailingCalls("fsync", 1, errno.ENOSPC))
+        with pytest.raises(HistoryError):
+            log.append([answered("B", ["X"])], "2026-01-09T10:00:01Z")
+    with pytest.raises(HistoryError, match="restart after a disk check"):
+        log.append([answered("B", ["X"])], "2026-01-09T10:00:01Z")
+
+
+def test_a_redacted_line_stands_for_no_line_of_the_data_directory(tmp_path: Path) -> None:
+    """Evidence has it in the place of a withheld one; in history it is damage, closed or not."""
+    polls = [answered(model, ["X"], "2026-01-01T10:00:00Z") for model in "AB"]
+    data = write_data(tmp_path, polls=polls)
+    path = data / "history/crm-software.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    withheld = Withholding(reason="r", date=dt.date(2026, 1, 3))
+    forged = redacted(lines[0].rstrip(b"\n"), withheld) + b"\n" + lines[1]
+    path.write_bytes(forged)
+    assert [p.line for p in History(data / "history").read("crm-software").problems] == [1]
+    path.write_bytes(b"".join(lines))
+    Proof(data).close("2026-01-02")
+    path.write_bytes(forged)
+    assert History(data / "history").read("crm-software").unread
+    assert History(data / "history", published=True).read("crm-software").polls

@@ -462,7 +462,8 @@ def test_the_checker_of_the_readme_finds_what_we_find(tmp_path: Path) -> None:
         path.write_bytes(b"".join(lines))
         assert "AssertionError: drone" in checker(cwd=forged).stderr
     path.unlink()
-    assert "AssertionError: drone" in checker(cwd=forged).stderr
+    assert "No such file or directory: 'history/drone.jsonl'" in checker(cwd=forged).stderr
+    assert checker(cwd=tmp_path.parent).returncode == 1
 
 
 def test_the_checker_of_the_readme_takes_what_a_person_accepted(tmp_path: Path) -> None:
@@ -473,3 +474,19 @@ def test_the_checker_of_the_readme_takes_what_a_person_accepted(tmp_path: Path) 
     proof.accept(["drone"], "the disk died", "2026-02-01")
     proof.reopen("2026-01-02", "the clock was a day ahead")
     assert checker(cwd=data).stdout == f"verified: 1 lines, root {proof.load().root}\n"
+
+
+def test_a_line_of_an_impossible_year_bears_no_day(tmp_path: Path) -> None:
+    """A damaged line closes no day that a head could not name: the ledger stays readable."""
+    directory = write_data(tmp_path / "data", polls=[answered("A", ["X"], "2026-11-02T06:00:00Z")])
+    path = directory / "history/crm-software.jsonl"
+    line = path.read_bytes()
+    path.write_bytes(line.replace(b"2026-11-02T", b"1026-11-02T") + line)
+    Proof(directory).close("2026-11-09")
+    assert Proof(directory).load().closed == "2026-11-02"
+
+
+def test_lines_of_a_day_without_a_head_are_not_closed() -> None:
+    """A writer that died between ledger and head has closed nothing."""
+    ledger = Ledger(closed="2026-11-02", ends={"crm": [("2026-11-02", 2), ("2026-11-03", 5)]})
+    assert ledger.days_closed("crm") == ["2026-11-02"] * 2

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from broken import write_one_of_each
-from builders import answered, app_over, append, close_days, command, contents, write_json
+from builders import (
+    BASE_URL,
+    answered,
+    app_over,
+    append,
+    close_days,
+    command,
+    contents,
+    write_json,
+)
 from datasets import SLUGS, small_data, written, written_from
 from faults import failing_names
 
@@ -426,3 +435,26 @@ def test_parquet_is_not_left_out_silently(data: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr(formats, "has_parquet", lambda: False)
         with pytest.raises(DatasetError, match="pyarrow is not installed"):
             written(data)
+
+
+def test_a_csv_has_truth_values_as_json_has_them(tmp_path: Path) -> None:
+    """``true`` and ``false``: what reads JSON reads them too."""
+    data = small_data(tmp_path / "data")
+    written(data, BASE_URL)
+    text = (data / "dataset/current/rankings.csv").read_text(encoding="utf-8")
+    assert "True" not in text
+    assert "False" not in text
+    assert "false" in text
+
+
+def test_a_dataset_without_parquet_verifies_where_parquet_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has what its manifest says, and everything of it is looked at."""
+    data = small_data(tmp_path / "data")
+    close_days(data, "2026-11-09")
+    with monkeypatch.context() as patched:
+        patched.setattr(formats, "has_parquet", lambda: False)
+        written(data, BASE_URL)
+    result = command(data, "verify", str(data / "dataset"))
+    assert (result.exit_code, "NOT looked at" in result.stdout) == (0, False)

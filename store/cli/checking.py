@@ -69,7 +69,9 @@ def check(
         except LedgerError as error:
             raise click.ClickException(f"{error}.") from None
         except OSError as error:
-            raise click.ClickException(f"{error.filename}: {error.strerror}.") from None
+            raise click.ClickException(
+                f"{error.filename or directory / 'proof'}: {error.strerror}."
+            ) from None
         return
     problems = sorted(set(problems_in(directory)))
     counts = Counter(problem.severity for problem in problems)

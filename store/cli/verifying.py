@@ -60,7 +60,7 @@ LAST = (manifest.MANIFEST, MANIFEST, "README.md", "datapackage.json", SUMS)
 
 
 class Difference(Exception):
-    """What is there is not what follows; the sentence names the file, the place and both texts."""
+    """What is there is not what follows; the sentence names the file and the place."""
 
 
 class Folder:
@@ -74,12 +74,14 @@ class Folder:
         paths = (path for path in self._path.rglob("*") if path.is_symlink() or not path.is_dir())
         return {path.relative_to(self._path).as_posix() for path in paths}
 
-    def read(self, name: str, _: int = MOST) -> bytes:
-        """Return the bytes of a file: all, for they are on this disk already."""
+    def read(self, name: str, most: int = MOST) -> bytes:
+        """Return the bytes of a file, ``most`` at most: it may be larger than the memory."""
         try:
-            return read_regular(self._path / name)
+            if (self._path / name).lstat().st_size <= most:
+                return read_regular(self._path / name)
         except OSError as error:
             raise Difference(f"{name} cannot be read: {error.strerror}") from None
+        raise Difference(f"{name} is larger than {most:,} bytes")
 
 
 class Server(Folder):
@@ -169,11 +171,11 @@ def verify(source: str, against: str | None) -> None:
     other. Ends with "verified" and 0, or with the first difference and 1.
     """
     begun = time.monotonic()
-    kept = _kept_heads(against) if against else []
+    witnesses = _kept_heads(against) if against else []
     check = _verify_server if source.startswith(("https://", "http://")) else _verify_directory
     try:
         with TemporaryDirectory() as work:
-            sentence = check(source, kept, Path(work))
+            sentence = check(source, witnesses, Path(work))
     except (Difference, DataDirectoryError, TreeError, ChildProcessError) as error:
         raise click.ClickException(f"not verified: {error}") from None
     click.echo(f"verified in {time.monotonic() - begun:,.1f} s: {sentence}")
@@ -185,29 +187,32 @@ def _kept_heads(text: str) -> Sequence[Head]:
         return [Head(match[1], root=match[2].lower())]
     try:
         heads = list(ledger.records(text, Path(text).read_bytes(), Head))
-    except (OSError, LedgerError) as error:
-        reason = f"{error}; name a file of heads, or DAY:ROOT"
+    except OSError as error:
+        reason = f"{text} cannot be read: {error.strerror}; name a file of heads, or DAY:ROOT"
+        raise click.BadParameter(reason, param_hint="--against") from None
+    except LedgerError as error:
+        reason = f"{text}:{error.line}: this is not a head; name a file of heads, or DAY:ROOT"
         raise click.BadParameter(reason, param_hint="--against") from None
     return [head for head in heads if not head.reopened]
 
 
-def _verify_directory(source: str, kept: Sequence[Head], work: Path) -> str:
+def _verify_directory(source: str, witnesses: Sequence[Head], work: Path) -> str:
     """Check a directory of whatever kind; return what was checked."""
     path = Path(source, CURRENT) if Path(source, CURRENT).is_dir() else Path(source)
     if (path / "site.json").is_file():
-        return _verify_data(path, kept, work)
+        return _verify_data(path, witnesses, work)
     if (path / MANIFEST).is_file():
-        return _verify_tree(path, kept, work)
+        return _verify_tree(path, witnesses, work)
     if (path / manifest.MANIFEST).is_file():
-        journal, _ = _check_dataset(Folder(path), kept, work)
+        journal, _ = _check_dataset(Folder(path), witnesses, work)
         return f"{journal}; every file of the dataset{journal.unseen}"
     raise Difference(f"{path} is no data directory, no exported tree and no dataset")
 
 
-def _verify_data(source: Path, kept: Sequence[Head], work: Path) -> str:
+def _verify_data(source: Path, witnesses: Sequence[Head], work: Path) -> str:
     """Check a data directory: its lines, its ledger, and its dataset if there is one."""
     proof, history = Folder(source / FOLDER), Folder(source / "history")
-    journal, names = _read_ledger(proof, kept), history.names()
+    journal, names = _read_ledger(proof, witnesses), history.names()
     files = {name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl")}
     for file in sorted(files | journal.entries.keys()):
         text = history.read(f"{file}.jsonl") if file in files else b""
@@ -215,7 +220,7 @@ def _verify_data(source: Path, kept: Sequence[Head], work: Path) -> str:
     _check_instruments(journal, Folder(source))
     if not (path := source / manifest.FOLDER / CURRENT).is_dir():
         return f"{journal}; there is no dataset"
-    published, _ = _check_dataset(dataset := Folder(path), kept, work)
+    published, _ = _check_dataset(dataset := Folder(path), witnesses, work)
     for file, stamps in published.stamps.items():
         pairs = zip_longest(stamps, journal.stamps.get(file, [])[: len(stamps)])
         for number, (theirs, ours) in enumerate(pairs, start=1):
@@ -229,7 +234,7 @@ def _verify_data(source: Path, kept: Sequence[Head], work: Path) -> str:
     return f"{journal}; every file of the dataset{published.unseen}"
 
 
-def _verify_tree(source: Path, kept: Sequence[Head], work: Path) -> str:
+def _verify_tree(source: Path, witnesses: Sequence[Head], work: Path) -> str:
     """Check an exported tree: its dataset, and every other file."""
     has_pages, has_cards = (source / "best").is_dir(), (source / "cards").is_dir()
     if has_pages and has_cards != (rasteriser() is not None):
@@ -238,7 +243,7 @@ def _verify_tree(source: Path, kept: Sequence[Head], work: Path) -> str:
             f"the tree was exported {which} the extra `pictures` and a font, which shows in its "
             f"pages: verify it {which} them"
         )
-    journal, store = _check_dataset(Folder(source / DATA), kept, work)
+    journal, store = _check_dataset(Folder(source / DATA), witnesses, work)
     client = _client(store, work)
     (remade := work / "tree").mkdir()
     tree = Tree(remade, TreeManifest({}, {}), remade, {})
@@ -247,10 +252,10 @@ def _verify_tree(source: Path, kept: Sequence[Head], work: Path) -> str:
     return f"{journal}; every file of the tree{journal.unseen}"
 
 
-def _verify_server(address: str, kept: Sequence[Head], work: Path) -> str:
+def _verify_server(address: str, witnesses: Sequence[Head], work: Path) -> str:
     """Check a running server: its dataset, and its answers as of the last closed day."""
     server, dataset = Server(address), Server(f"{address.rstrip('/')}/{DATA}")
-    journal, store = _check_dataset(dataset, kept, work)
+    journal, store = _check_dataset(dataset, witnesses, work)
     client, day, count = _client(store, work, address), journal.closed, 0
     for slug in sorted(store.snapshot.leaderboards) if day else ():
         path = f"api/v1/best/{slug}.json?asOf={day}"
@@ -273,7 +278,7 @@ def _client(store: Store, work: Path, address: str | None = None) -> FlaskClient
     return app.test_client()
 
 
-def _read_ledger(proof: Folder, kept: Sequence[Head]) -> Journal:
+def _read_ledger(proof: Folder, witnesses: Sequence[Head]) -> Journal:
     """Return what a ledger says, whole and with the heads that were kept."""
     texts = {name: proof.read(name) for name in (LEDGER, HEADS)}
     for name, data in texts.items():
@@ -285,7 +290,7 @@ def _read_ledger(proof: Folder, kept: Sequence[Head]) -> Journal:
         ledger.parse(texts[LEDGER], texts[HEADS], journal)
     except LedgerError as error:
         raise Difference(str(error).removeprefix(f"{FOLDER}/")) from None
-    for head in kept:
+    for head in witnesses:
         roots = [other.root for other in journal.records if other.day == head.day and other.root]
         if head.root not in roots:
             there = f"here its root is {roots[-1]}" if roots else "here it is missing"
@@ -356,13 +361,13 @@ def _check_instruments(journal: Journal, files: Folder) -> None:
             raise Difference(f"{line}: instruments/{id_}.json is not that text: its id is {there}")
 
 
-def _check_dataset(dataset: Folder, kept: Sequence[Head], work: Path) -> tuple[Journal, Store]:
+def _check_dataset(dataset: Folder, witnesses: Sequence[Head], work: Path) -> tuple[Journal, Store]:
     """See that a dataset is what follows from its lines.
 
     The folder ``work`` gets the data directory that follows, ``data``, and its ``dataset``. Parquet
     that another pyarrow wrote is taken as it is. Returns what the lines showed, and a store.
     """
-    described, journal = _read_manifest(dataset), _read_ledger(dataset, kept)
+    described, journal = _read_manifest(dataset), _read_ledger(dataset, witnesses)
     data, remade = work / "data", work / "dataset"
     for folder in (data / "history", data / FOLDER, remade):
         folder.mkdir(parents=True)
@@ -393,9 +398,9 @@ def _check_dataset(dataset: Folder, kept: Sequence[Head], work: Path) -> tuple[J
     draft = Draft(remade, source, snapshot, described.tools)
     for name in draft.unwritable:
         (remade / name).write_bytes(dataset.read(name))
-        journal.unseen = (
-            f"; NOT looked at: Parquet, which needs pyarrow {described.tools['pyarrow']}"
-        )
+    if draft.unwritable:
+        needed = described.tools["pyarrow"]
+        journal.unseen = f"; NOT looked at: Parquet, which needs pyarrow {needed}"
     draft.fill(proof)
     _compare_all(Folder(remade), dataset)
     journal.damaged = sum(map(len, snapshot.damage.values()))

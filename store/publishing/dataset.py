@@ -98,16 +98,12 @@ class Draft:
         self._source = source
         self._snapshot = snapshot
         self._tools = tools
+        is_here = tools.items() <= formats.tools().items()
+        self.unwritable = [] if is_here else [f"{name}.parquet" for name in tables.ALL]
         self._files: dict[str, File] = {}
         self._rows: Counter[str] = Counter()
         self._tables: list[str] = []
         self._writers: dict[str, formats.Csv | formats.Parquet] = {}
-
-    @property
-    def unwritable(self) -> list[str]:
-        """The names of the files of which another version of a tool is wanted than is here."""
-        is_here = self._tools.items() <= formats.tools().items()
-        return [] if is_here else [f"{name}.parquet" for name in tables.ALL]
 
     def fill(self, proof: Mapping[str, bytes]) -> Manifest:
         """Write every file, but those that are ``unwritable`` and must be there; describe them."""
@@ -149,9 +145,10 @@ class Draft:
             self._put(manifest.EVIDENCE.format(file), packed, len(lines))
             pairs = zip(index.file, index.line, strict=True)
             places = {line: place for place, (own, line) in enumerate(pairs) if own == number}
+            days = self._snapshot.ledger.days_closed(file)
             for at, text in enumerate(lines, start=1):
                 if at in places:
-                    day = self._snapshot.ledger.day_closed(file, at)
+                    day = days[at - 1] if at <= len(days) else None
                     line = Line(POLL_DECODER.decode(text), file, at, day)
                     for name, rows_of in tables.OF_LINES.items():
                         self._add(name, rows_of(line))

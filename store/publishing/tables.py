@@ -72,8 +72,7 @@ def _picks(line: Line) -> Iterator[Row]:
     for pick in poll.ranking:
         yield (
             poll.id, poll.slug, poll.model, poll.polled_at, poll.question, poll.instrument or None,
-        pick.rank,
-            PLACES + 1 - pick.rank, pick.product, pick.domain, pick.reason, pick.fixes,
+            pick.rank, PLACES + 1 - pick.rank, pick.product, pick.domain, pick.reason, pick.fixes,
             line.file, line.number, line.day_closed,
         )  # fmt: skip
 
