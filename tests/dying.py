@@ -36,7 +36,7 @@ def carry_out(order: dict[str, Any], directory: Path, url: str, name: str) -> No
         under_way = data.files.under_way(desk.catalogue)
         free = [pair for pair in data.pairs(desk, name) if pair.key not in under_way]
         if free:
-            work.begin(free)
+            work.begin(free, None)
     else:
         work.follow()
 

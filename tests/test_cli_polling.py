@@ -272,6 +272,7 @@ def test_nothing_due_is_said(sample: Path) -> None:
         (("crm", "--at", "2199-11-02T06:00:00Z"), 2, "is before 2020 or still to come"),
         (("crm", "--at", "2019-12-31T23:59:59Z"), 2, "is before 2020 or still to come"),
         (("crm", "--max-usd", "-1"), 2, "-1.0 is not in the range"),
+        (("crm", "--max-usd", "nan"), 2, '"nan" is not an amount'),
         (("crm", "--max-usd", "inf"), 2, "inf is not in the range"),
         (("crm", "--samples", "0"), 2, "0 is not in the range 1<=x<=5"),
     ],

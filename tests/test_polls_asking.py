@@ -157,6 +157,22 @@ def test_twice_truncated_is_truncated(provider: Replaying) -> None:
     assert len(provider.seen) == 2
 
 
+def test_both_tries_share_one_time_limit(
+    provider: Replaying, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first answer that took nearly all of it leaves nothing for another to be paid for."""
+    send = Sender.send
+
+    def send_slowly(sender: Sender, *arguments: Any) -> Any:
+        reply, elapsed = send(sender, *arguments), sender.elapsed
+        sender.elapsed = lambda: elapsed() + sender.limits.total
+        return reply
+
+    monkeypatch.setattr(Sender, "send", send_slowly)
+    assert poll(asked(provider, truncated(), {"picks": ["Alpha"]})).failure == "truncated"
+    assert len(provider.seen) == 1
+
+
 def test_a_second_try_that_fails_says_why(provider: Replaying) -> None:
     """The record is of the last thing that happened, the first answer's cost in it."""
     came = asked(provider, truncated(), {"status": 401})

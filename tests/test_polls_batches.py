@@ -16,6 +16,7 @@ from polling_desk import CANARY, NOW, PollingDesk
 from store.history import History
 from store.polls.batches import Batching as Work
 from store.polls.desk import Summary
+from store.polls.instruments import keep_instrument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,8 @@ class Queue:
         free = [pair for pair in pairs if pair.key not in under_way]
         work = Work(desk, self.name, Summary())
         if free:
-            work.begin(free, usd)
+            instrument = keep_instrument(self.data.directory, free[0].assistant, CANARY)
+            work.begin(free, instrument, usd)
         return work.summary
 
     def follow(self, *, cancel: bool = False) -> Work:
@@ -152,6 +154,23 @@ def test_an_unclear_create_counts_as_spent_and_pauses_batches(queue: Queue, crea
     assert queue.begin().batched == 3
     queue.follow()
     assert queue.states == [], "an answered batch makes all failures forgotten"
+
+
+def test_a_changed_entry_ends_a_pause_and_success_forgets_every_failure(openai: Queue) -> None:
+    """Whoever changed it may have mended what failed; a new name is the same assistant."""
+    openai.tell(create=400, why="no batches of this model")
+    openai.begin()
+    desk = openai.data.desk()
+    who = openai.data.pairs(desk, openai.name)[0].assistant
+    files, now = openai.data.files, openai.data.now
+    assert files.pause_of(who, now)
+    assert not files.pause_of(msgspec.structs.replace(who, model="another"), now)
+    after = msgspec.structs.replace(who, name="Next", former_names=(openai.name,))
+    renamed = msgspec.structs.replace(desk.catalogue, assistants=(after,))
+    files.forget_failures("Somebody else", renamed)
+    assert openai.states == ["failed"]
+    files.forget_failures("Next", renamed)
+    assert openai.states == []
 
 
 def test_a_refused_create_costs_nothing(queue: Queue) -> None:

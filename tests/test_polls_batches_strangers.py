@@ -56,7 +56,7 @@ def begin(data: PollingDesk, api: str) -> None:
     """Send all questions in a batch."""
     desk = data.desk()
     work = Work(desk, NAMES[api], Summary())
-    work.begin(list(data.pairs(desk, NAMES[api])))
+    work.begin(list(data.pairs(desk, NAMES[api])), None)
     assert work.summary.batched == len(data.slugs)
 
 

@@ -16,6 +16,7 @@ from store.files import Files
 from store.history import History
 from store.polls.instruments import FOLDER, encode_instrument
 from store.polls.prompt import prompt
+from store.polls.secrets import Unready, faults, key_of
 from store.records import Assistant
 
 if TYPE_CHECKING:
@@ -112,14 +113,30 @@ def test_what_changes_no_answer_is_no_part_of_it(fields: dict[str, Any]) -> None
     assert encode_instrument(assistant(**fields)) == encode_instrument(assistant())
 
 
-@pytest.mark.parametrize("key", [CANARY, None])
-def test_no_key_is_published_with_it(key: str | None) -> None:
-    """Neither the assistant's own nor another that was pasted where it does not belong."""
+def test_its_own_key_is_not_published_with_it() -> None:
+    """Wherever in its entry it stands."""
+    own = encode_instrument(assistant(extra={"user": CANARY}), CANARY)
+    assert (CANARY.encode() in own, b"[redacted]" in own) == (False, True)
+
+
+@pytest.mark.parametrize("member", ["model", "extra"])
+def test_who_has_a_key_pasted_where_it_would_be_published_is_not_asked(member: str) -> None:
+    """The sentence names the member, and never the key."""
     pasted = "sk-proj-4f9a1c7e2b8dAbCdEf0123"
-    for fields in ({"extra": {"api_key": pasted}}, {"model": pasted}, {"extra": {"x": [pasted]}}):
-        assert b"4f9a1c7e" not in encode_instrument(assistant(**fields), key)
-    own = encode_instrument(assistant(extra={"user": f"{key}"}), key)
-    assert key is None or key.encode() not in own
-    assert json.loads(encode_instrument(assistant(model="claude-sonnet-5-5-20260901")))[
-        "model"
-    ] == ("claude-sonnet-5-5-20260901")
+    value: Any = pasted if member == "model" else {"x": [pasted]}
+    [(where, sentence)] = faults(assistant(**{member: value}))
+    assert (where, "looks like an API key" in sentence) == (member, True)
+    with pytest.raises(Unready) as raised:
+        key_of(assistant(**{member: value}), lambda _: None)
+    assert "4f9a1c7e" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["claude-sonnet-5-5-20260901", "qwen2p5coder32binstruct", "mistralai/Mixtral-8x22B-Instruct",
+     "deepseekr1distillllama70b", "gpt-5.6-luna-2026-10-01"],
+)  # fmt: skip
+def test_a_long_name_of_a_model_is_no_key(model: str) -> None:
+    """It is asked for, and told apart from every other."""
+    assert list(faults(assistant(model=model))) == []
+    assert json.loads(encode_instrument(assistant(model=model)))["model"] == model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,9 @@ from store.rankings.certainty import Certainty
 from store.records import MAX_SAMPLES, Assistant, Category
 from store.times import rfc3339
 
+MAX_USD = 1_000_000
+"""US dollars that --max-usd may be at most."""
+
 
 def instant(value: str) -> datetime:
     """Return a time in UTC, RFC 3339; one without a zone is refused, since nothing is guessed."""
@@ -44,9 +48,6 @@ def instant(value: str) -> datetime:
     if not EARLIEST <= time <= utc_now():
         raise click.BadParameter(f'"{value}" is before {EARLIEST:%Y} or still to come')
     return time.astimezone(UTC)
-
-
-MAX_USD = 1_000_000
 
 
 @click.command()
@@ -117,6 +118,8 @@ def poll(  # noqa: PLR0913 - a command's options
         )
     if until_clear and (due or samples):
         raise click.UsageError("--until-clear goes with neither --due nor --samples.")
+    if max_usd is not None and math.isnan(max_usd):  # which a range lets through
+        raise click.BadParameter('"nan" is not an amount', param_hint="--max-usd")
     desk = _desk(at, max_usd)
     chosen = _assistants(desk.catalogue, models)
     if at and any(each.api != "sample" for each in desk.catalogue.assistants):

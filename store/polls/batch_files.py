@@ -1,7 +1,7 @@
 """The batches that are with their providers, a file each in ``DATA_DIR/batches``.
 
 A file is there from before anything is sent until all answers are in history. One that failed
-stays a while: it says since when the assistant's batches are paused.
+stays until one of its assistant goes well: it says since when its batches are paused.
 """
 
 from __future__ import annotations
@@ -151,10 +151,12 @@ class BatchFiles:
         until = datetime.fromisoformat(str(last.failed_at)) + lasts
         return Pause(until, last.why or "a batch failed") if until > now else None
 
-    def forget_failures(self, assistant: Assistant) -> None:
-        """Remove what paused an assistant's batches, once one went well."""
+    def forget_failures(self, name: str, catalogue: Catalogue) -> None:
+        """Remove what paused the batches of an assistant of this name, once one went well."""
+        former = catalogue.former_names
         for batch in self.all():
-            if batch.failed_at and batch.assistant.name == assistant.name:
+            own = batch.assistant.name
+            if batch.failed_at and former.get(own, own) == former.get(name, name):
                 self.forget(batch)
 
     def _read(self, name: str) -> Batch:

@@ -67,12 +67,15 @@ class Batching:
         self._files = desk.files
         self._name = name
 
-    def begin(self, pairs: Sequence[Pair], usd: float | None = None) -> None:
+    def begin(
+        self, pairs: Sequence[Pair], instrument: str | None, usd: float | None = None
+    ) -> None:
         """Send the first of these pairs as one batch that may cost so many US dollars.
 
+        ``instrument`` is the id of what it asks with.
+
         Raises:
-            OSError: the batch cannot be written down, what it asks with, or the day's sum; nothing
-                was sent.
+            OSError: the batch cannot be written down, or the day's sum; nothing was sent.
             Unready: the assistant's key is missing.
         """
         desk, assistant = self._desk, pairs[0].assistant
@@ -80,7 +83,6 @@ class Batching:
         if fault := desk.clock.fault():
             self.summary.fault = fault
             return
-        instrument = desk.keep_instrument(assistant)
         most = min(MOST_ITEMS, queue_of(assistant).MAX_REQUESTS)
         items, reserved = self._affordable(pairs[:most], usd)
         reserve = desk.budget.reserve(reserved) if items else None
@@ -262,7 +264,7 @@ class Batching:
             self._fail(replace(batch, reserved=0), "One was cancelled, or came late.", 0)
         else:
             self._files.forget(batch)
-            self._files.forget_failures(batch.assistant)
+            self._files.forget_failures(batch.assistant.name, self._desk.catalogue)
         self._settle(batch, cost)
 
     def _record(

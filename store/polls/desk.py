@@ -17,7 +17,6 @@ from store.history import HistoryError
 from store.polls.asking import Outcome
 from store.polls.batch_files import BatchFiles
 from store.polls.due import DuePolls, Key, Pair, PollLog, Rounds
-from store.polls.instruments import keep_instrument
 from store.polls.locks import FOLDER
 from store.polls.prices import missing_prices
 from store.polls.secrets import Unready, key_of
@@ -173,15 +172,6 @@ class Desk:
         under_way = self.files.under_way(self.catalogue)
         free = [pair for pair in pairs if pair.key not in under_way]
         return stands.due(free, rounds, self.clock.now())
-
-    def keep_instrument(self, assistant: Assistant) -> str | None:
-        """Return the id of what an assistant is asked with; see :mod:`store.polls.instruments`.
-
-        Raises:
-            OSError: its text could not be written.
-            Unready, SettingsError: as :meth:`check_ready`.
-        """
-        return keep_instrument(self.settings.data_dir, assistant, self.check_ready(assistant))
 
     def append(self, outcome: Outcome, summary: Summary, instrument: str | None) -> None:
         """Append a poll to history with its instrument and the end of its pause; then count it.

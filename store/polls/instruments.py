@@ -6,29 +6,25 @@ time-outs, the larger budget of a second try, and the address of the server.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from store.disk import atomic_write, sync_directory
+from store.disk import atomic_write, make_folder, sync_directory
 from store.polls.prompt import Prompt, prompt
 from store.polls.providers import PROVIDERS
-from store.polls.secrets import REDACTED, body_without
+from store.polls.secrets import body_without
 from store.records import Assistant, Instrument, instrument_id
 
 FOLDER = "instruments"
-_LIKE_A_KEY = re.compile(rb"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{16,}")
-"""What may be a key that was pasted as the model or into ``extra``; no name of a model is so long
-without a break."""
 
 
 def encode_instrument(assistant: Assistant, key: str | None = None) -> bytes:
     """Return what an assistant of a real provider is asked with, as canonical JSON.
 
     Members are sorted by name, without spaces between them, in UTF-8. It is published, so the key
-    and what looks like one are taken out.
+    is taken out; an assistant with another one in its entry is not asked.
     """
     asked = prompt("{question}")
     request = PROVIDERS[assistant.api].build_request(
@@ -44,8 +40,7 @@ def encode_instrument(assistant: Assistant, key: str | None = None) -> bytes:
         prompt=asked.user,
         request=dict(request.body),
     )
-    data = body_without(key, msgspec.json.encode(instrument, order="sorted"))
-    return _LIKE_A_KEY.sub(REDACTED.encode(), data)
+    return body_without(key, msgspec.json.encode(instrument, order="sorted"))
 
 
 def keep_instrument(directory: Path, assistant: Assistant, key: str | None) -> str | None:
@@ -61,9 +56,8 @@ def keep_instrument(directory: Path, assistant: Assistant, key: str | None) -> s
     data = encode_instrument(assistant, key)
     path = directory / FOLDER / f"{instrument_id(data)}.json"
     if not path.exists():
-        if not path.parent.is_dir():
-            path.parent.mkdir(mode=0o755, exist_ok=True)
-            sync_directory(directory)
+        make_folder(path.parent)
+        sync_directory(directory)
         atomic_write(path, data)
         sync_directory(path.parent)
     return path.stem

@@ -24,6 +24,7 @@ from store.polls.asking import Outcome, ask, ask_sample, charge_for, given_up
 from store.polls.batches import WORTH_IT, Batching, share
 from store.polls.desk import LEFT, NOT_DUE, Desk, Summary
 from store.polls.due import DuePolls, Key, Pair, Rounds
+from store.polls.instruments import keep_instrument
 from store.polls.locks import turn
 from store.polls.sending import Unsent
 from store.polls.spending import Charge
@@ -88,8 +89,7 @@ def take_turn(
 
 def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> None:
     """Read what is paused and due, and ask it."""
-    desk.check_ready(assistant)
-    summary = batching.summary
+    key, summary = desk.check_ready(assistant), batching.summary
     stands = desk.log.look(desk.catalogue)
     waiting = plan.waiting
     if waiting is None:
@@ -102,14 +102,14 @@ def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> No
     if pause and (pause.stated or not plan.through):
         summary.pause = pause
         return
-    is_worth_it = plan.waiting is None and assistant.batch and len(waiting) >= WORTH_IT
-    if is_worth_it and not (pause or desk.files.pause_of(assistant, now)):
-        batching.begin(list(waiting), share(desk, assistant, stands, summary))
-        return
     try:
-        instrument = desk.keep_instrument(assistant) if waiting else None
+        instrument = keep_instrument(desk.settings.data_dir, assistant, key) if waiting else None
     except OSError as error:
         summary.fault = f"what it is asked with cannot be kept: {error.strerror}"
+        return
+    is_worth_it = plan.waiting is None and assistant.batch and len(waiting) >= WORTH_IT
+    if is_worth_it and not (pause or desk.files.pause_of(assistant, now)):
+        batching.begin(list(waiting), instrument, share(desk, assistant, stands, summary))
         return
     plan = msgspec.structs.replace(plan, waiting=waiting, most=1 if pause else plan.most)
     Turn(desk, assistant, plan, stands, summary, instrument).take()

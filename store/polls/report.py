@@ -7,6 +7,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from store.polls.asking import cost_at_most
 from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, cost_of, late
 from store.polls.desk import Desk
@@ -76,8 +77,10 @@ def _limit(assistant: Assistant, desk: Desk) -> str | None:
     category = next(iter(desk.catalogue.categories.values()), None)
     if category is None or assistant.api == "sample" or missing_prices(assistant):
         return None
+    question = category.question
+    direct = micros(cost_at_most(assistant, question) or 0)
     try:
-        return desk.budget.reached(cost_of(assistant, category.question))
+        return desk.budget.reached(cost_of(assistant, question) if assistant.batch else direct)
     except OSError:  # said as a fault of the whole
         return None
 

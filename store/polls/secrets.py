@@ -17,6 +17,12 @@ PASTED = (
     "this looks like an API key; give the name of an environment variable that holds the key, and "
     "take this one out of use"
 )
+PUBLISHED = (
+    "a part of this looks like an API key, and all that is asked with is published: take it out "
+    "here, and take the key out of use"
+)
+_KEY = re.compile(r"(?=[a-zA-Z]*\d)(?=[a-z\d]*[A-Z])(?=[A-Z\d]*[a-z])[A-Za-z\d]{20,}")
+"""Twenty characters of a key in a row; a model is called by so many only in lower case."""
 KEY_NAME = re.compile(r"(?<!ACCESS_)(?<!SECRET_)(?<!PRIVATE_)KEY(?![A-Z])|API_TOKEN")
 _VARIABLE = re.compile("[A-Z][A-Z0-9_]{0,60}")
 
@@ -62,6 +68,9 @@ def faults(assistant: Assistant) -> Iterator[tuple[str | None, str]]:
         yield None, f"this assistant lacks {' and '.join(absent)}, which its api needs"
     if looks_like_a_key(assistant.key_env):
         yield "key_env", PASTED
+    for member, text in (("model", assistant.model), ("extra", f"{assistant.extra}")):
+        if text and _KEY.search(text):
+            yield member, PUBLISHED
 
 
 def looks_like_a_key(name: str | None) -> bool:

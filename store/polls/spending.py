@@ -99,7 +99,8 @@ class Budget:
             if self.daily_usd is not None:
                 spent = self._spent()
                 back = reserve.micros if reserve.day == spent.day else 0
-                self._write(spent.day, spent.micros + cost - back)
+                least = micros(self._recorded(spent.day))
+                self._write(spent.day, max(spent.micros + cost - back, least))
 
     def left(self) -> float:
         """Return how many micro-dollars may still be taken; infinity without a limit."""
@@ -144,8 +145,7 @@ class Budget:
         return Reserve(today, max(stored.micros if stored and stored.day == today else 0, least))
 
     def _write(self, day: str, amount: int) -> None:
-        spent = Reserve(day, max(amount, micros(self._recorded(day))))
-        atomic_write(self._directory / SUM, msgspec.json.encode(spent))
+        atomic_write(self._directory / SUM, msgspec.json.encode(Reserve(day, amount)))
 
 
 class Charge:

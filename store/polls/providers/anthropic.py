@@ -73,7 +73,6 @@ class AnthropicQueue(Queue):
 class Messages(Provider):
     """Anthropic's format."""
 
-    PATH = "messages"
     REQUEST_ID = "request-id"
     OUTPUT_LIMIT = "max_tokens"
     QUEUES = {"*": AnthropicQueue}  # noqa: RUF012 - as in the base class
@@ -95,7 +94,7 @@ class Messages(Provider):
             # https://docs.claude.com/en/docs/agents-and-tools/tool-use/web-search-tool
             search = {"type": "web_search_20260318", "name": "web_search", "max_uses": MAX_SEARCHES}
             body["tools"] = [search]
-        return wire.request(assistant, self.PATH, wire.anthropic_headers(key), body)
+        return wire.request(assistant, "messages", wire.anthropic_headers(key), body)
 
     def tokens(self, envelope: dict[str, Any]) -> Tokens | None:
         """Return what was counted; the cache's tokens are counted apart."""

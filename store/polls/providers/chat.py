@@ -88,7 +88,6 @@ class XAIQueue(OpenAIQueue):
 class Chat(Provider):
     """OpenAI's older format, and what its kin made of it."""
 
-    PATH = "chat/completions"
     OUTPUT_LIMIT = "max_completion_tokens"
     FLEX = True
     # others speak this format without a queue
@@ -130,7 +129,7 @@ class Chat(Provider):
             body["web_search_options"] = {}
         if assistant.tier:
             body["service_tier"] = assistant.tier
-        return wire.request(assistant, self.PATH, wire.bearer(key), body)
+        return wire.request(assistant, "chat/completions", wire.bearer(key), body)
 
     # https://docs.x.ai/docs/key-information/consumption-and-rate-limits
     def tokens(self, envelope: dict[str, Any]) -> Tokens | None:

@@ -80,7 +80,6 @@ FILTERED = frozenset(
 class Gemini(Provider):
     """Google's format; the model stands in the address."""
 
-    PATH = "generateContent"
     OUTPUT_LIMIT = "maxOutputTokens"
     FLEX = True
     QUEUES = {"*": GeminiQueue}  # noqa: RUF012
@@ -105,7 +104,7 @@ class Gemini(Provider):
         if assistant.tier:
             # https://ai.google.dev/gemini-api/docs/flex-inference
             body["serviceTier"] = assistant.tier
-        path = f"models/{assistant.model}:{self.PATH}"
+        path = f"models/{assistant.model}:generateContent"
         return wire.request(assistant, path, wire.goog_api_key(key), body)
 
     def tier(self, envelope: dict[str, Any], response: Response) -> str | None:

@@ -97,7 +97,6 @@ def _why(described: dict[str, Any]) -> str | None:
 class Responses(Provider):
     """OpenAI's present format."""
 
-    PATH = "responses"
     FLEX = True
     # xAI's batches are Chat Completions alone
     QUEUES = {"openai.com": OpenAIQueue, "localhost": OpenAIQueue}  # noqa: RUF012
@@ -123,7 +122,7 @@ class Responses(Provider):
         if assistant.tier:
             # https://platform.openai.com/docs/guides/flex-processing
             body["service_tier"] = assistant.tier
-        return wire.request(assistant, self.PATH, wire.bearer(key), body)
+        return wire.request(assistant, "responses", wire.bearer(key), body)
 
     def tokens(self, envelope: dict[str, Any]) -> Tokens | None:
         """Return what was counted; searches are counted apart, or are the calls of the tool."""

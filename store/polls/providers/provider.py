@@ -105,8 +105,6 @@ class Provider:
     A subclass gives ``build_request``, ``outcome`` and ``tokens``; the rest is what most share.
     """
 
-    PATH = ""
-    """The path of a question below ``base_url``."""
     REQUEST_ID = "x-request-id"
     """The header with the id of a request."""
     OUTPUT_LIMIT = "max_output_tokens"
