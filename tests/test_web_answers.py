@@ -16,6 +16,7 @@ import pytest
 from builders import answered, app_over, write_data
 
 from store.web.answers import BUDGET, OVERHEAD, Body, Cache
+from store.web.errors import Suggestion
 from store.web.view import View
 
 
@@ -140,9 +141,12 @@ def test_a_refusal_for_programs_is_made_once_for_each_snapshot(
     store, client = app.extensions["store"], app.test_client()
     lookups: list[str] = []
     suggest = View.suggested_products
-    monkeypatch.setattr(
-        View, "suggested_products", lambda view, slug: lookups.append(slug) or suggest(view, slug)
-    )
+
+    def counted(view: View, slug: str) -> list[Suggestion]:
+        lookups.append(slug)
+        return suggest(view, slug)
+
+    monkeypatch.setattr(View, "suggested_products", counted)
     answers = [client.get("/api/v1/product/yellow.json") for _ in range(3)]
     assert {(a.status_code, a.headers["Cache-Control"], a.data) for a in answers} == {
         (404, "no-store", answers[0].data)
