@@ -18,17 +18,8 @@ from rapidfuzz import process
 
 from store import json_positions
 from store.disk import MISSING, Signature, opened, real_path, signature_of
-from store.records import (
-    FOLDERS,
-    GOVERNING,
-    SINGLE,
-    DataFile,
-    Models,
-    Problem,
-    instrument_id,
-    is_slug,
-)
-from store.urls import is_url
+from store.records import FOLDERS, GOVERNING, SINGLE, DataFile, Models, Problem, instrument_id
+from store.text import ascii_url, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -207,11 +198,16 @@ def _schema_errors(
     exact = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_whole)
     validator = validators.extend(Draft202012Validator, type_checker=exact)
     formats = FormatChecker(["date"])
-    formats.checks("iri")(is_url)
+    formats.checks("iri", raises=ValueError)(_is_url)
     for error in validator(msgspec.json.schema(kind), format_checker=formats).iter_errors(
         parsed.value
     ):
         yield from _told(parsed, error, quoted=quoted)
+
+
+def _is_url(value: object) -> bool:
+    """Return whether a value is an address, or not text: that is another mistake."""
+    return not isinstance(value, str) or bool(ascii_url(value))
 
 
 def _is_whole(_: Any, value: Any) -> bool:

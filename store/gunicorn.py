@@ -23,7 +23,7 @@ from gunicorn.http.errors import ParseException
 from store import monitoring
 from store.files import DataDirectoryError, check_start
 from store.settings import Settings, SettingsError
-from store.times import rfc3339
+from store.text import rfc3339
 from store.web.errors import handle_malformed_body
 from store.web.hosts import address
 

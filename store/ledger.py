@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from store.disk import append_lines, file_locked, make_folder, opened, read_regular, set_aside
 from store.line_codec import stamp, whole, whole_lines
-from store.records import MAX_SLUG, SLUG_PATTERN, is_slug
+from store.text import MAX_SLUG, SLUG_PATTERN, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

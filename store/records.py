@@ -9,19 +9,12 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import re
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
-from store import urls
-from store.cleaning import NEVER_NEEDED
-
-SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
-MAX_SLUG = 100
-"""Characters of a slug at most, a published promise (store/README.md, Answers)."""
-DOMAIN_PATTERN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$"
+from store.text import DOMAIN_PATTERN, MAX_SLUG, NEVER_NEEDED, SLUG_PATTERN, URL_RULE, ascii_url
 
 MAX_NAME = 120
 """Characters of a product's name that a poll can bring."""
@@ -62,7 +55,7 @@ HttpUrl = Annotated[
     str,
     Meta(
         max_length=500,
-        description=urls.DESCRIPTION,
+        description=URL_RULE,
         extra_json_schema={"format": "iri"},
     ),
 ]
@@ -137,7 +130,7 @@ def _hold_ascii_url(record: Site | Assistant) -> None:
         ValueError: it is no http or https address; msgspec reports it as a bad value.
     """
     if record.base_url is not None:
-        force_setattr(record, "base_url", urls.ascii_url(record.base_url))
+        force_setattr(record, "base_url", ascii_url(record.base_url))
 
 
 class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -470,15 +463,3 @@ def _printable(text: str) -> str:
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
     )
-
-
-def is_slug(text: str) -> bool:
-    """Whether a text is lower-case words joined by single hyphens, at most 100 characters.
-
-    >>> is_slug("crm-software"), is_slug("CRM--software")
-    (True, False)
-    """
-    return len(text) <= MAX_SLUG and _SLUG.fullmatch(text) is not None
-
-
-_SLUG = re.compile(SLUG_PATTERN)

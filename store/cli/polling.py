@@ -31,7 +31,7 @@ from store.polls.report import ask_whether_there, status_of
 from store.polls.schedule import LOCK
 from store.rankings.certainty import Certainty
 from store.records import MAX_SAMPLES, Assistant, Category
-from store.times import rfc3339
+from store.text import rfc3339
 
 MAX_USD = 1_000_000
 """US dollars that --max-usd may be at most."""

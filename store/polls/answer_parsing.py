@@ -15,9 +15,9 @@ import idna
 import msgspec
 from msgspec import Struct
 
-from store.cleaning import clean
 from store.rankings.merging import PLACES
-from store.records import DOMAIN_PATTERN, MAX_NAME, Answer, Failure, NearMiss, Pick
+from store.records import MAX_NAME, Answer, Failure, NearMiss, Pick
+from store.text import DOMAIN_PATTERN, clean
 
 MAX_PROSE = 2000
 MAX_FIX = 500

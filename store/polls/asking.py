@@ -9,7 +9,6 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.cleaning import clean
 from store.line_codec import decode_line, encode_line
 from store.polls import answer_parsing, sample, secrets
 from store.polls.due import Pair
@@ -20,6 +19,7 @@ from store.polls.providers.envelopes import Reply, Request, Response
 from store.polls.sending import Limits, Sender, Unsent
 from store.polls.spending import Budget, Charge
 from store.records import Answer, Assistant, Failure, Poll, Usage
+from store.text import clean
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from store.counting import CLOCK_TOLERANCE
 from store.files import Catalogue
 from store.ledger import FOLDER, LedgerError, Proof
-from store.times import rfc3339
+from store.text import rfc3339
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from store.polls.locks import turn
 from store.polls.sending import Unsent
 from store.polls.spending import Charge
 from store.records import Assistant, Failure
-from store.times import rfc3339
+from store.text import rfc3339
 
 log = logging.getLogger(__name__)
 

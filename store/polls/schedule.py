@@ -37,7 +37,7 @@ from store.polls.secrets import Unready
 from store.rankings.poll_states import Pause, ScheduleState
 from store.records import Problem
 from store.settings import Settings, SettingsError
-from store.times import rfc3339
+from store.text import rfc3339
 
 log = logging.getLogger(__name__)
 

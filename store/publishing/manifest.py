@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from store.ledger import HEADS, LEDGER, Present
 from store.publishing.directories import CURRENT
-from store.records import Problem, Withholding, is_slug
+from store.records import Problem, Withholding
+from store.text import is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

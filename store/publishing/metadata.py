@@ -13,7 +13,7 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from store.publishing.tables import ALL
-from store.urls import LICENCES
+from store.text import LICENCES
 
 if TYPE_CHECKING:
     from store.publishing.manifest import File, Manifest

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from slugify import slugify
 
-from store.cleaning import IGNORABLE
-from store.records import MAX_SLUG
+from store.text import IGNORABLE, MAX_SLUG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, Struct
 
 from store.records import MAX_SAMPLES
-from store.times import rfc3339
+from store.text import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

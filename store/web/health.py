@@ -12,7 +12,7 @@ from store.publishing import manifest
 from store.rankings.poll_states import PollState, ScheduleState, outage, usd_on
 from store.records import Problem, Severity
 from store.search.meaning import VECTORS
-from store.times import rfc3339
+from store.text import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

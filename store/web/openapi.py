@@ -9,7 +9,7 @@ from apispec import APISpec
 from msgspec import NODEFAULT, Struct
 
 from store.records import Site
-from store.urls import LICENCES
+from store.text import LICENCES
 from store.web import errors
 from store.web.endpoints import Endpoint
 from store.web.queries import Query

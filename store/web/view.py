@@ -18,7 +18,7 @@ from store.records import Site
 from store.search import Hits, Kind
 from store.search.meaning import Meaning
 from store.snapshot import Snapshot
-from store.urls import LICENCES
+from store.text import LICENCES
 from store.web import change_shapes
 from store.web import shapes as wire
 from store.web.addresses import Addresses
