@@ -11,13 +11,16 @@ import threading
 import tracemalloc
 import weakref
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from builders import answered, app_over, write_data
 
 from store.web.answers import BUDGET, OVERHEAD, Body, Cache
-from store.web.errors import Suggestion
 from store.web.view import View
+
+if TYPE_CHECKING:
+    from store.web.errors import Suggestion
 
 
 def body(size: int = 4096, letter: bytes = b"x") -> Body:
