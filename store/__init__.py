@@ -8,7 +8,7 @@ An import may only point down this list, and modules on one line do not import e
     web | polls
     watcher
     publishing
-    memory
+    store
     edits
     snapshot
     counting

@@ -9,7 +9,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from store.memory import Store
+    from store.store import Store
 
 
 class Watcher:

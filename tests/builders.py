@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from flask import Flask
     from flask.testing import FlaskClient
 
-    from store.memory import Store
     from store.rankings.poll_states import PollStates
     from store.records import Withholding
     from store.snapshot import Snapshot
+    from store.store import Store
     from store.web.endpoints import Endpoint
 
 _MADE: WeakKeyDictionary[Store, dict[str, tuple[int, Made]]] = WeakKeyDictionary()

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from conftest import Report
     from flask import Flask
 
-    from store.memory import Store
     from store.records import Poll
+    from store.store import Store
 
 PLANTED = "WITHHELD-TEXT"
 SLUGS = [f"thing-{letter}" for letter in "abcdefghij"]

@@ -12,7 +12,7 @@ from builders import BASE_URL, answered, app_over, append, bodies, command, fail
 from recomputation import Recomputation
 from small_world import write_small_world
 
-from store.memory import Store
+from store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from flask.testing import FlaskClient
 
-    from store.memory import Store
+    from store.store import Store
 
 GOVERNING = ("site.json", "models.json", "withheld.json", "topics.json")
 SLUR = "A slur that nobody may see"

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from flask import Flask
     from werkzeug.test import TestResponse
 
-    from store.memory import Store
     from store.records import Poll
+    from store.store import Store
 
     Shown = dict[str, TestResponse]
 

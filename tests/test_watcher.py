@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-    from store.memory import Store
+    from store.store import Store
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_an_unforeseen_fault_is_a_problem_and_is_tried_again(
     before = bodies(store)
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     with monkeypatch.context() as patched:
-        patched.setattr("store.memory.derive", fail)
+        patched.setattr("store.store.derive", fail)
         for _ in range(3):
             store.keep_current()
     assert bodies(store) == before

@@ -19,7 +19,6 @@ from store.counting import AheadError, doubt_clock, invented
 from store.disk import is_full
 from store.files import Catalogue, Files
 from store.history import History
-from store.memory import append
 from store.polls import clarifying
 from store.polls.assistant_checks import mistakes
 from store.polls.clocks import EARLIEST, Clock, utc_now
@@ -31,6 +30,7 @@ from store.polls.report import ask_whether_there, status_of
 from store.polls.schedule import LOCK
 from store.rankings.certainty import Certainty
 from store.records import MAX_SAMPLES, Assistant, Category
+from store.store import append
 from store.text import rfc3339
 
 MAX_USD = 1_000_000

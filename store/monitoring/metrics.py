@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-    from store.memory import Store
+    from store.store import Store
     from store.web.health import Health
 
 log = logging.getLogger(__name__)

@@ -26,7 +26,6 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from msgspec import Struct
 
 from store.history import HistoryError
-from store.memory import Store
 from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock, DayClosing, confirmed_time
 from store.polls.desk import LEFT, Desk, Summary
@@ -37,6 +36,7 @@ from store.polls.secrets import Unready
 from store.rankings.poll_states import Pause, ScheduleState
 from store.records import Problem
 from store.settings import Settings, SettingsError
+from store.store import Store
 from store.text import rfc3339
 
 log = logging.getLogger(__name__)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from store.ledger import Present
-    from store.memory import Store
     from store.search.meaning import Meaning
     from store.snapshot import Snapshot
+    from store.store import Store
 
 UNSEEN_AFTER = 60
 """Seconds without a look at the files after which what is served may be old."""

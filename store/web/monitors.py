@@ -5,7 +5,7 @@ import time
 import msgspec
 from flask import Flask, Response, current_app, request
 
-from store.memory import Store
+from store.store import Store
 from store.web import health
 from store.web.errors import Refused
 from store.web.lookup import check_history

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from flask import Flask
 
 from store.files import Catalogue
-from store.memory import Store
 from store.search.meaning import Meaning
+from store.store import Store
 from store.web import answers, descriptions, errors, monitors, service
 from store.web.hosts import host_names
 from store.web.mcp import endpoint
