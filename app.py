@@ -15,8 +15,7 @@ from store.files import DataDirectoryError
 from store.history import HistoryError
 from store.search.meaning import Meaning
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
-from store.store import Store
-from store.watcher import Watcher
+from store.store import Store, Watcher
 from store.web import hosts, wiring
 from store.web.service import Service
 

@@ -6,10 +6,8 @@ An import may only point down this list, and modules on one line do not import e
     gunicorn
     monitoring
     web | polls
-    watcher
     publishing
     store
-    edits
     snapshot
     counting
     files | history | rankings

@@ -22,7 +22,7 @@ from store.cli.checking import problems_in
 from store.data_file import understand
 from store.ledger import Proof
 from store.records import GOVERNING
-from store.watcher import Watcher
+from store.store import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

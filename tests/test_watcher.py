@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from store.search import Index
-from store.watcher import Watcher
+from store.store import Watcher
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,35 +105,6 @@ def test_categories_come_and_go(directory: Path, app: Flask, store: Store) -> No
     assert client.get("/api/v1/history?slug=tea").get_json() == []
     assert client.get("/api/v1/best/vpn.json").status_code == 410
     assert (directory / "history" / "vpn.jsonl").exists()
-    assert same_as_fresh(store, directory)
-
-
-def test_a_renamed_category_keeps_its_history_and_its_links(
-    directory: Path, app: Flask, store: Store
-) -> None:
-    """With its old slug in former_slugs, old links lead to the new page with the old polls."""
-    client = app.test_client()
-    before = client.get("/api/v1/history?slug=vpn").data
-    folder = directory / "categories"
-    (folder / "vpn.json").rename(folder / "vpn-service.json")
-    edit(folder / "vpn-service.json", '"version": 1,', '"version": 1,\n  "former_slugs": ["vpn"],')
-    store.reload()
-    moved = client.get("/api/v1/best/vpn.json")
-    assert moved.status_code == 308
-    assert moved.headers["Location"].endswith("/api/v1/best/vpn-service.json")
-    assert client.get("/api/v1/history?slug=vpn-service").data == before
-    assert same_as_fresh(store, directory)
-
-
-def test_a_renamed_product_keeps_its_links(directory: Path, app: Flask, store: Store) -> None:
-    """A product file's old slug in former_slugs leads to the new one."""
-    client, folder = app.test_client(), directory / "products"
-    (folder / "zoho-crm.json").rename(folder / "zoho.json")
-    edit(folder / "zoho.json", '"version": 1,', '"version": 1,\n  "former_slugs": ["zoho-crm"],')
-    store.reload()
-    moved = client.get("/api/v1/product/zoho-crm.json")
-    assert moved.status_code == 308
-    assert moved.headers["Location"].endswith("/api/v1/product/zoho.json")
     assert same_as_fresh(store, directory)
 
 
