@@ -291,17 +291,6 @@ class Topics(DataFile, frozen=True, kw_only=True):
 
     topics: tuple[Topic, ...]
 
-    def __post_init__(self) -> None:
-        """See that every topic, and every part of a topic, has an address of its own.
-
-        Raises:
-            ValueError: two share a slug; msgspec reports it as a bad value.
-        """
-        parts = ([part.slug for part in topic.parts] for topic in self.topics)
-        for slugs in ([topic.slug for topic in self.topics], *parts):
-            if twice := next((slug for slug in slugs if slugs.count(slug) > 1), None):
-                raise ValueError(f'the slug "{twice}" is there twice; give each its own')
-
 
 class Withholding(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Why and since when the texts of one poll are not shown."""

@@ -149,7 +149,7 @@ def test_a_file_name_must_be_a_slug(directory: Path) -> None:
         path.write_text(text, encoding="utf-8")
         assert said(directory) == [
             (
-                f'categories/{name}.json:1:1: the file name "{name}" is no slug; '
+                f'categories/{name}.json:1:1: the file name "{name}" is not a slug; '
                 "use a-z, 0-9 and single hyphens, at most 100"
             )
         ]
