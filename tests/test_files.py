@@ -163,7 +163,6 @@ def test_a_file_name_must_be_a_slug(directory: Path) -> None:
         ("categories/crm.json.txt", "is not read: the name of a data file ends in .json"),
         ("model.json", "is not read; did you mean models.json?"),
         ("product/", "is not read; did you mean products?"),
-        ("categories/new/", "folders inside categories are not read"),
     ],
 )
 def test_what_looks_like_a_data_file_and_is_not_read_is_mentioned(

@@ -291,7 +291,7 @@ def test_a_directory_that_cannot_be_listed_is_no_directory_without_withholdings(
     monkeypatch.setattr(os, "scandir", refuse)
     store.reload()
     assert bodies(store) == before
-    with pytest.raises(DataDirectoryError, match="cannot be looked into: Permission denied"):
+    with pytest.raises(DataDirectoryError, match="cannot be read: Permission denied"):
         Files(data).scan()
 
 
