@@ -20,7 +20,7 @@ from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.line_codec import redacted
 from store.records import Problem
-from store.snapshot import Histories, derive
+from store.snapshot import derive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -160,7 +160,7 @@ class Store:
     def _follow(self, catalogue: Catalogue) -> None:
         """Derive the snapshot of the files as they are, and swap it in whole."""
         before = self._snapshot
-        following = derive(before, catalogue, Histories.of(self.history))
+        following = derive(before, catalogue, self.history)
         if before is following:
             return
         if before and catalogue is not before.catalogue:

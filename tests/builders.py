@@ -250,11 +250,11 @@ def prepared(store: Store, held: Snapshot | None = None) -> dict[str, Made]:
     A snapshot that is ``held`` is shown in place of the current one.
     """
     view = view_of(held or store.snapshot)
-    steps, slugs = view.snapshot.generations, view.snapshot.product_slugs
+    steps, step = view.snapshot.board_steps, view.snapshot.step
     best, product = api.get_best_in_category, api.get_product
     asked: list[tuple[Endpoint, Query, int, str]] = [
-        *[(best, AsOf(slug=s), steps.categories[s], s) for s in view.snapshot.leaderboards],
-        *[(product, OfProduct(slug=s), steps.products[id_], s) for s, id_ in slugs.items()],
+        *[(best, AsOf(slug=s), steps[s], s) for s in view.snapshot.leaderboards],
+        *[(product, OfProduct(slug=s), step, s) for s in view.snapshot.product_slugs],
     ]
     return _held(store, view, asked)
 
@@ -266,7 +266,7 @@ def documents(store: Store) -> dict[str, Made]:
         (api.list_categories, Categories()), (api.list_topics, Query()), (api.get_labs, Query()),
         (api.get_changes, Changes()), (api.get_mentions, Tabular()),
     )  # fmt: skip
-    step = view.snapshot.generations.summary
+    step = view.snapshot.step
     return _held(store, view, [(each, query, step, "") for each, query in queries])
 
 

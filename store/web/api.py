@@ -53,7 +53,7 @@ class Polls(Struct, frozen=True):
 def of_search(view: View, **_: str) -> tuple[int, str]:
     """Return the basis of what is searched for: a sentence model may come or go."""
     edition = view.meaning.edition if view.meaning else ""
-    return view.snapshot.generations.newest, edition
+    return view.snapshot.step, edition
 
 
 @endpoint(
