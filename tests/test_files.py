@@ -11,7 +11,6 @@ import pytest
 from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
 from builders import answered, app_over, write_data, write_json
 
-from store import json_positions
 from store.data_file import load
 from store.files import DataDirectoryError, Files
 from store.records import FOLDERS, SINGLE
@@ -457,21 +456,3 @@ def test_load_reads_one_file(directory: Path) -> None:
     assert loaded.record is not None
     assert loaded.text.startswith("{\n")
     assert loaded.problems == ()
-
-
-def test_a_file_with_many_problems_is_parsed_once(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Naming the place of a thousand problems in one file costs one reading of it."""
-    files, parse = Files(directory), json_positions.parse
-    files.scan()
-    parsed: list[str] = []
-
-    def counted(text: str) -> json_positions.Parsed:
-        parsed.append(text)
-        return parse(text)
-
-    monkeypatch.setattr(json_positions, "parse", counted)
-    found = [files.problem_at("site.json", ("name",), str(nth)) for nth in range(3)]
-    assert [(each.line, each.message) for each in found] == [(3, "0"), (3, "1"), (3, "2")]
-    assert len(parsed) <= 1  # none if the same text was read just before

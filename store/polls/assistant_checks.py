@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Literal
 from urllib.parse import urlsplit
 
+from store.data_file import JsonPath
 from store.files import Catalogue, Files
-from store.json_positions import JsonPath
 from store.polls.prices import missing_prices
 from store.polls.providers import PROVIDERS, why_no_batches, why_no_flex
 from store.polls.providers.envelopes import LOOPBACK
