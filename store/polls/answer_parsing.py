@@ -65,7 +65,7 @@ def read(text: str) -> Answer | Failure:
         return _answer(_said(value), salvage)
     except _Unusable as error:
         quoted = None if error.failure.kind == "empty" else text
-        return msgspec.structs.replace(error.failure, said=quoted)
+        return msgspec.structs.replace(error.failure, excerpt=quoted)
 
 
 def domain(text: str | None) -> str | None:
