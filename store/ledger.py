@@ -45,7 +45,7 @@ class LedgerError(Exception):
 
 
 class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """How far a history file reached when a day was closed: lines, bytes and its chain.
+    """The extent of a history file when a day was closed: lines, bytes and its chain.
 
     Where a person ``accepted`` a loss, ``was`` is the chain before, empty if nobody knows it.
     """
@@ -61,7 +61,7 @@ class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True,
 
     @property
     def reach(self) -> tuple[int, int, str]:
-        """How far the file reached, whatever the day: lines, bytes and chain."""
+        """The extent of the file, whatever the day: lines, bytes and chain."""
         return self.lines, self.bytes, self.chain
 
 
