@@ -74,7 +74,7 @@ QUALIFIERS = frozenset(
     afford alternative alternatives cancel cheap cheaper cheapest complaint complaints coupon
     difference discount download easiest easy expensive fix free friendly help login new old
     overpriced quality quick refund reliable safe share sell simple small solid subscription
-    support trustworthy
+    support trustworthy used
     """.split()  # noqa: SIM905
 )
 """Shopping words that ask for something of its own kind, or for something else."""
