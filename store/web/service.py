@@ -89,7 +89,7 @@ def register(
         nonlocal latest
         snapshot = store.snapshot
         step, base, own = latest
-        if step != snapshot.generations.newest:  # for each snapshot once; else 2 of 50 µs
+        if step != snapshot.generations.newest:  # once for each snapshot
             base = base_url(snapshot.catalogue)
             own = hosts.host_names((base, *snapshot.catalogue.site.hosts, *names))
             latest = snapshot.generations.newest, base, own
