@@ -14,8 +14,8 @@ from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
-from store.polls.assistant_checks import mistakes
 from store.polls.locks import FOLDER
+from store.polls.secrets import mistakes
 from store.polls.spending import SUM, stored_sum
 from store.publishing import manifest
 from store.rankings.names import Names
