@@ -5,7 +5,6 @@ Needs the extra `engines`, and Spark Java 17: ``pip install '.[test,engines]'``.
 
 from __future__ import annotations
 
-import re
 import shutil
 from html import unescape
 from typing import TYPE_CHECKING, Any
@@ -19,25 +18,24 @@ from store.publishing.dataset import Source
 from store.settings import SHIPPED_DATA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore"),  # the engines' own
 ]
-README = (SHIPPED_DATA.parent / "README.md").read_text(encoding="utf-8")
 NEEDED = "needs the extra `engines`"
 MENTIONS = """SELECT n.product, count(DISTINCT p.poll_id) FROM {picks} p JOIN {names} n
   ON n.slug = p.slug AND n.name = p.product AND n.domain {same} p.domain GROUP BY n.product"""
 
 Rows = list[tuple[Any, ...]]
-
-
-def block(language: str) -> str:
-    """The program in a language that README.md shows."""
-    (program,) = re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-    return str(program)
+SCORES = """WITH best AS (
+  SELECT a.slug, a.model, n.product, max(p.points) AS points
+  FROM 'answers.parquet' a JOIN 'picks.parquet' p USING (poll_id)
+  JOIN 'names.parquet' n
+    ON n.slug = p.slug AND n.name = p.product AND n.domain IS NOT DISTINCT FROM p.domain
+  GROUP BY ALL)
+SELECT slug, product, sum(points) AS score FROM best GROUP BY ALL ORDER BY slug, score DESC"""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +50,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture
 def dataset(store: Store, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The dataset, which programs of the README find in their working directory."""
+    """The dataset, which programs find in their working directory."""
     monkeypatch.chdir(store.directory / "dataset/current")
     return store.directory / "dataset/current"
 
@@ -74,9 +72,9 @@ def mentions(store: Store) -> Rows:
 
 @pytest.mark.usefixtures("dataset")
 def test_duckdb_finds_our_scores_and_mentions(scores: Rows, mentions: Rows) -> None:
-    """The query of the README, over every category."""
+    """One query is enough for the scores of every category."""
     duckdb = pytest.importorskip("duckdb", reason=NEEDED)
-    assert sorted(duckdb.sql(block("sql")).fetchall()) == scores
+    assert sorted(duckdb.sql(SCORES).fetchall()) == scores
     same = "IS NOT DISTINCT FROM"
     query = MENTIONS.format(picks="'picks.parquet'", names="'names.parquet'", same=same)
     assert sorted(duckdb.sql(query).fetchall()) == mentions
@@ -114,46 +112,26 @@ def test_duckdb_counts_over_http_by_reading_little(store: Store) -> None:
 
 @pytest.mark.usefixtures("dataset")
 def test_polars_finds_our_scores_and_mentions(scores: Rows, mentions: Rows) -> None:
-    """The lines of the README, over every category."""
+    """What the card says of points, products and names is enough, over every category."""
     pl = pytest.importorskip("polars", reason=NEEDED)
-    found: dict[str, Any] = {"pl": pl}
-    exec(block("polars"), found)  # noqa: S102 - our own README
-    assert sorted(found["scores"].rows()) == scores
-    named = found["picks"].join(
-        found["names"],
+    files = ("answers.parquet", "picks.parquet", "names.parquet")
+    answers, picks, names = (pl.scan_parquet(file) for file in files)
+    named = picks.join(
+        names,
         left_on=["slug", "product", "domain"],
         right_on=["slug", "name", "domain"],
         nulls_equal=True,
         suffix="_slug",
     )
+    best = (
+        named.join(answers, on="poll_id", suffix="_now")
+        .group_by("slug_now", "model_now", "product_slug")
+        .agg(pl.max("points"))
+    )
+    summed = best.group_by("slug_now", "product_slug").agg(score=pl.sum("points")).collect()
+    assert sorted(summed.rows()) == scores
     counted = named.group_by("product_slug").agg(pl.n_unique("poll_id")).collect()
     assert sorted(counted.rows()) == mentions
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    sql = pytest.importorskip("pyspark.sql", reason=NEEDED)
-    if not shutil.which("java"):
-        pytest.skip("needs Java 17")
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.host", "127.0.0.1")
-    session = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
-    yield session
-    session.stop()
-
-
-def test_spark_finds_our_scores_and_mentions(
-    dataset: Path, spark: Any, scores: Rows, mentions: Rows
-) -> None:
-    """The lines of the README, over every category, in local mode."""
-    program = block("spark")
-    for name in ("answers.parquet", "picks.parquet", "names.parquet"):
-        program = program.replace(f': "{name}"', f': "{dataset / name}"')
-    found: dict[str, Any] = {"spark": spark}
-    exec(program, found)  # noqa: S102 - our own README
-    assert sorted(map(tuple, found["scores"].collect())) == scores
-    query = MENTIONS.format(picks="picks", names="names", same="<=>")
-    assert sorted(map(tuple, spark.sql(query).collect())) == mentions
 
 
 def test_frictionless_reads_and_validates_the_package_over_http(store: Store) -> None:
@@ -163,7 +141,8 @@ def test_frictionless_reads_and_validates_the_package_over_http(store: Store) ->
     with running(lambda _: app) as base:
         report = frictionless.validate(f"{base}/data/datapackage.json")
         package = frictionless.Package(f"{base}/data/datapackage.json")
+        tables = len(list((store.directory / "dataset/current").glob("*.csv")))
         first = next(iter(package.get_resource("rankings").read_rows()))
     assert report.valid, report.flatten(["name", "message"])[:5]
-    assert report.stats["tasks"] == len(package.resources) == 6
+    assert report.stats["tasks"] == len(package.resources) == tables
     assert first["rank"] == 1

@@ -11,11 +11,16 @@ import threading
 import tracemalloc
 import weakref
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from builders import answered, app_over, write_data
 
 from store.web.answers import BUDGET, OVERHEAD, Body, Cache
+from store.web.view import View
+
+if TYPE_CHECKING:
+    from store.web.errors import Suggestion
 
 
 def body(size: int = 4096, letter: bytes = b"x") -> Body:
@@ -129,6 +134,32 @@ def test_threads_may_ask_at_once() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_refusal_for_programs_is_made_once_for_each_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its suggestions are looked for once, again after the next poll, and never on a later hit."""
+    app = app_over(write_data(tmp_path / "data", polls=[answered("A", ["X"])]))
+    store, client = app.extensions["store"], app.test_client()
+    lookups: list[str] = []
+    suggest = View.suggested_products
+
+    def counted(view: View, slug: str) -> list[Suggestion]:
+        lookups.append(slug)
+        return suggest(view, slug)
+
+    monkeypatch.setattr(View, "suggested_products", counted)
+    answers = [client.get("/api/v1/product/yellow.json") for _ in range(3)]
+    assert {(a.status_code, a.headers["Cache-Control"], a.data) for a in answers} == {
+        (404, "no-store", answers[0].data)
+    }
+    assert lookups == ["yellow"]
+    store.record([answered("A", ["Yellow"])], "2026-11-10T06:00:00Z")
+    store.reload()
+    assert client.get("/api/v1/product/yellow.json").status_code == 200
+    client.get("/api/v1/product/yello.json")
+    assert lookups == ["yellow", "yello"]
 
 
 def test_bodies_hold_no_old_snapshots(tmp_path: Path) -> None:

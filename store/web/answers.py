@@ -13,13 +13,14 @@ from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
 
+import msgspec
 from cachetools import LRUCache
 from flask import Flask, Response, request
 from msgspec import Struct
 from werkzeug.datastructures import Headers
 from werkzeug.http import parse_accept_header, parse_etags
 
-from store.web.errors import Moved
+from store.web.errors import MEDIA_TYPE, Moved, Refused, problem
 from store.web.lookup import check_history
 from store.web.queries import Query, from_address
 from store.web.view import View
@@ -267,19 +268,25 @@ def _respond(route: Route, view: Callable[[], View], cache: Cache, /, **variable
 
 
 def _body_of(route: Route, view: View, variables: Mapping[str, str]) -> Body:
-    """Return what a route answers to the request at hand: its body, or a redirect.
+    """Return what a route answers to the request at hand: its body, a redirect or a refusal.
 
     Raises:
-        Refused: it cannot be answered.
+        Refused: it cannot be answered, and people may read why; that page is not kept.
     """
-    if route.needs_history:
-        check_history(view)
     address = view.at.page(request.path.removeprefix("/"))
     try:
+        if route.needs_history:
+            check_history(view)
         query = from_address(route.query, request.args, variables, address, strict=route.strict)
         return route.body(view, query)
     except Moved as moved:
         return redirect(moved.address)
+    except Refused as refused:
+        if not route.strict:
+            raise
+        # Kept like any answer: the basis of every strict route changes with each snapshot.
+        headers = {"Content-Type": MEDIA_TYPE, "Cache-Control": "no-store"}
+        return Body(msgspec.json.encode(problem(refused)), headers, status=refused.status)
 
 
 def redirect(address: str) -> Body:
