@@ -26,8 +26,17 @@ from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Reply, Request, Response
 from store.polls.providers.provider import Prompt, prompt
 from store.polls.sending import Limits, Sender, Unsent
-from store.polls.spending import Budget, Charge
-from store.records import Answer, Assistant, Failure, Instrument, Poll, Usage, instrument_id
+from store.polls.spending import Charge
+from store.records import (
+    Answer,
+    Assistant,
+    Failure,
+    FailureKind,
+    Instrument,
+    Poll,
+    Usage,
+    instrument_id,
+)
 
 log = logging.getLogger(__name__)
 
@@ -107,9 +116,9 @@ def cost_at_most(assistant: Assistant, question: str) -> float | None:
     return usd(assistant, at_most(assistant, request_for(assistant, question).body))
 
 
-def charge_for(assistant: Assistant, question: str, budget: Budget) -> Charge:
-    """Return what one question may cost, to be reserved; without prices that is nothing."""
-    return Charge(budget, micros(cost_at_most(assistant, question) or 0))
+def reserve_of(assistant: Assistant, question: str) -> int:
+    """Return the micro-dollars to reserve for asking once; without prices that is nothing."""
+    return micros(cost_at_most(assistant, question) or 0)
 
 
 def ask(pair: Pair, sender: Sender, charge: Charge) -> Outcome | Unsent:
@@ -124,17 +133,21 @@ def ask(pair: Pair, sender: Sender, charge: Charge) -> Outcome | Unsent:
             reply = _ask_with_more_room(assistant, question, sender, charge, reply)
         if isinstance(reply, Unsent):
             return reply
-        poll = _recordable(poll_of(assistant, pair.slug, question, reply, key), key)
-        return Outcome(poll, reply.pause, reply.at)
+        return outcome_of(assistant, pair.slug, question, reply, key)
     except Exception:  # noqa: BLE001 - else one odd reply would end the polls of all others
-        reply = _unexpected(f"asking {assistant.name} about {pair.slug}", key)
-        return Outcome(poll_of(assistant, pair.slug, question, reply))
+        return _unexpected(assistant, pair.slug, question, key)
 
 
 def ask_sample(pair: Pair, at: datetime, repeat: int) -> Outcome:
     """Ask a sample assistant; ``repeat``, its earlier polls of that day, varies the answer."""
     reply = sample.reply(pair.slug, pair.category, pair.assistant.name, at, repeat)
-    return Outcome(poll_of(pair.assistant, pair.slug, pair.category.question, reply))
+    return outcome_of(pair.assistant, pair.slug, pair.category.question, reply)
+
+
+def give_up(pair: Pair, kind: FailureKind, sentence: str) -> Outcome:
+    """Return the poll of a question that was on its way and is not waited for any more."""
+    reply = Reply(outcome=Failure(kind, sentence))
+    return outcome_of(pair.assistant, pair.slug, pair.category.question, reply)
 
 
 def outcome_of_result(
@@ -150,26 +163,21 @@ def outcome_of_result(
             reply = Reply(outcome=result)
         else:
             reply = PROVIDERS[assistant.api].read_reply(result)
-        reply = check_cost(priced, micros(cost_at_most(priced, question) or 0), reply)
-        reply = replace(reply, notes=(note, *reply.notes))
-        poll = _recordable(poll_of(priced, slug, question, reply))
-        return Outcome(poll, Limits().pause if reply.lasting else None)
+        reply = check_cost(priced, reserve_of(priced, question), reply)
+        pause = Limits().pause if reply.lasting else None
+        reply = replace(reply, notes=(note, *reply.notes), pause=pause)
+        return outcome_of(priced, slug, question, reply)
     except Exception:  # noqa: BLE001 - else one odd result would keep all others from history
-        reply = _unexpected(f"{assistant.name} about {slug} in a batch", None)
-        return Outcome(poll_of(priced, slug, question, replace(reply, notes=(note,))))
+        return _unexpected(priced, slug, question, None, note)
 
 
-def given_up(pair: Pair, failure: Failure) -> Outcome:
-    """Return the poll of a question that was on its way and is not waited for any more."""
-    reply = Reply(outcome=failure)
-    return Outcome(poll_of(pair.assistant, pair.slug, pair.category.question, reply))
-
-
-def _unexpected(what: str, key: str | None) -> Reply:
-    """Return the failure that an unforeseen exception stands for; its trace is logged."""
+def _unexpected(
+    assistant: Assistant, slug: str, question: str, key: str | None, *notes: str
+) -> Outcome:
+    """Return the failed poll that an unforeseen exception stands for; its trace is logged."""
     trace = secrets.without(key, traceback.format_exc())
-    log.error("%s failed unexpectedly: %s", what, trace)
-    return Reply(outcome=UNEXPECTED)
+    log.error("asking %s about %s failed unexpectedly: %s", assistant.name, slug, trace)
+    return outcome_of(assistant, slug, question, Reply(outcome=UNEXPECTED, notes=notes))
 
 
 def _ask_with_more_room(
@@ -180,7 +188,7 @@ def _ask_with_more_room(
     request = request_for(wider, question, sender.secret)
     if request_for(assistant, question).body == request.body:
         return first
-    more = charge_for(wider, question, charge.budget)
+    more = Charge(charge.budget, reserve_of(wider, question))
     more.sent_at = charge.sent_at
     second = sender.send(request, more) if more.reserve() else None
     if not isinstance(second, Reply):
@@ -195,19 +203,15 @@ def _ask_with_more_room(
     )
 
 
-def _recordable(poll: Poll, key: str | None = None) -> Poll:
-    """Return the poll without the key; raise if history could not hold it."""
-    poll = secrets.poll_without(key, poll)
-    decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
-    return poll
-
-
-def poll_of(
+def outcome_of(
     assistant: Assistant, slug: str, question: str, reply: Reply, key: str | None = None
-) -> Poll:
-    """Return the poll that a reply to a question comes to."""
-    outcome = reply.outcome
-    parsed = outcome if isinstance(outcome, Failure) else answer_parsing.read(outcome)
+) -> Outcome:
+    """Return the poll that a reply to a question comes to, without the key.
+
+    Whatever history could not hold raises here, before the question counts as asked.
+    """
+    text = reply.outcome
+    parsed = text if isinstance(text, Failure) else answer_parsing.read(text)
     answer = parsed if isinstance(parsed, Answer) else None
     failure = parsed if isinstance(parsed, Failure) else None
     error = _shown(failure.error, key) if failure else None
@@ -215,7 +219,7 @@ def poll_of(
         error = f'{error} It begins: "{_shown(failure.said, key)}"'
     tokens = reply.tokens
     attempts = (f"sent {reply.attempts} times",) if reply.attempts > 1 else ()
-    return Poll(
+    poll = Poll(
         slug=slug,
         model=assistant.name,
         question=question,
@@ -235,6 +239,9 @@ def poll_of(
         if tokens
         else None,
     )
+    poll = secrets.poll_without(key, poll)
+    decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
+    return Outcome(poll, reply.pause, reply.at)
 
 
 def _shown(text: str, key: str | None) -> str:

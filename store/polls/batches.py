@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from store.cleaning import clean
 from store.history import History, HistoryError
-from store.polls.asking import SHOWN, cost_at_most, outcome_of_result, request_for
+from store.polls.asking import SHOWN, outcome_of_result, request_for, reserve_of
 from store.polls.batch_files import Asking, Batch
 from store.polls.desk import Desk, Summary
 from store.polls.due import DuePolls, Pair
@@ -53,7 +53,7 @@ UNCLEAR = "The provider did not say whether it took the batch"
 
 def cost_of(assistant: Assistant, question: str) -> int:
     """Return what one question may cost at most in a batch, in micro-dollars."""
-    return micros(cost_at_most(at_reduced_price(assistant), question) or 0)
+    return reserve_of(at_reduced_price(assistant), question)
 
 
 class Batching:

@@ -20,14 +20,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from store.history import HistoryError
-from store.polls.asking import Outcome, ask, ask_sample, charge_for, given_up, keep_instrument
+from store.polls.asking import Outcome, ask, ask_sample, give_up, keep_instrument, reserve_of
 from store.polls.batches import WORTH_IT, Batching, share
 from store.polls.desk import LEFT, NOT_DUE, Desk, Summary
 from store.polls.due import DuePolls, Pair, Rounds
 from store.polls.locks import turn
 from store.polls.sending import Sender, Unsent
 from store.polls.spending import Charge
-from store.records import Assistant, Failure
+from store.records import Assistant
 from store.times import rfc3339
 
 log = logging.getLogger(__name__)
@@ -180,7 +180,7 @@ class Questions:
             repeat = states.asked_on(rfc3339(now)[:10], pair.assistant.name)
             self._conclude(pair, ask_sample(pair, now, repeat))
             return
-        charge = charge_for(pair.assistant, pair.category.question, desk.budget)
+        charge = Charge(desk.budget, reserve_of(pair.assistant, pair.category.question))
         try:
             if charge.reserve():
                 self._waiting.popleft()
@@ -212,17 +212,17 @@ class Questions:
         for charge in late:
             sentence = f"The poll took over {self._sender.limits.total:g} seconds."
             pair, _ = self._flights.pop(charge)
-            self._conclude(pair, given_up(pair, Failure("timeout", sentence)))
+            self._conclude(pair, give_up(pair, "timeout", sentence))
 
     def _give_up(self) -> None:
         """Wait a little for what is on its way, then record that what was sent is given up."""
         end = time.monotonic() + GRACE / 2
         while self._flights and time.monotonic() < end:
             self._land()
-        failure = Failure("interrupted", "The poll was stopped while it was on its way.")
+        sentence = "The poll was stopped while it was on its way."
         for charge, (pair, _) in self._flights.items():
             is_sent = charge.sent_at is not None
-            self._conclude(pair, given_up(pair, failure) if is_sent else Unsent())
+            self._conclude(pair, give_up(pair, "interrupted", sentence) if is_sent else Unsent())
         self._flights.clear()
 
     def _conclude(self, pair: Pair, outcome: Outcome | Unsent) -> None:

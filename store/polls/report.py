@@ -11,7 +11,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from store.polls.asking import cost_at_most, request_for
+from store.polls.asking import request_for, reserve_of
 from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, WORTH_IT, cost_of, late
 from store.polls.desk import Desk
@@ -88,10 +88,9 @@ def _limit(assistant: Assistant, desk: Desk) -> str | None:
     category = next(iter(desk.catalogue.categories.values()), None)
     if category is None or assistant.api == "sample" or missing_prices(assistant):
         return None
-    question = category.question
-    direct = micros(cost_at_most(assistant, question) or 0)
+    cost = cost_of if assistant.batch else reserve_of
     try:
-        return desk.budget.reached(cost_of(assistant, question) if assistant.batch else direct)
+        return desk.budget.reached(cost(assistant, category.question))
     except OSError:  # said as a fault of the whole
         return None
 
