@@ -65,9 +65,7 @@ class Queue:
         desk = self.data.desk()
         desk.log.look(desk.catalogue)
         work = Work(desk, self.name, Summary())
-        if cancel:
-            work.cancel()
-        work.follow()
+        work.follow(cancel=cancel)
         return work
 
     @property

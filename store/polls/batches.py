@@ -108,8 +108,8 @@ class Batching:
         self.summary.batched += len(items)
         self.summary.batched_usd += reserved / 1e6
 
-    def follow(self) -> None:
-        """Look after all batches of the assistant.
+    def follow(self, *, cancel: bool = False) -> None:
+        """Look after all batches of the assistant; ``cancel`` asks their provider to end them.
 
         Raises:
             OSError: a batch cannot be read or written.
@@ -119,14 +119,14 @@ class Batching:
                 self.summary.wrong.append(fault)
             elif batch.state == "intended":  # who sent it was killed: nobody else has the lock
                 self._fail(batch, f"{UNCLEAR}, and what sent it was ended", batch.reserved)
-            elif line := self._line(batch):
-                self._follow_one(batch, line)
-
-    def cancel(self) -> None:
-        """Ask the provider to end every batch of the assistant; what is answered is collected."""
-        for batch in self._files.open_of(self._name, self._desk.catalogue):
-            if batch.remote and (line := self._line(batch)):
-                self._cancel(batch, line)
+            else:
+                try:
+                    line = _Line(self._desk, batch.assistant)
+                except (Unready, SettingsError) as error:
+                    sentence = f"A batch of {self._name} cannot be looked after: {error}."
+                    self.summary.wrong.append(sentence)
+                    continue
+                self._follow_one(self._cancel(batch, line) if cancel else batch, line)
 
     def _affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
         """Return what of these pairs can be paid and recorded, and what it may cost."""
@@ -180,14 +180,6 @@ class Batching:
         today = rfc3339(self._desk.clock.now())[:10]
         self._desk.budget.settle(today, batch.reserved, spent)
 
-    def _line(self, batch: Batch) -> _Line | None:
-        """Return the line to a batch's provider; say so if it cannot be had."""
-        try:
-            return _Line(self._desk, batch.assistant)
-        except (Unready, SettingsError) as error:
-            self.summary.wrong.append(f"A batch of {self._name} cannot be looked after: {error}.")
-            return None
-
     def _follow_one(self, batch: Batch, line: _Line) -> None:
         """Ask how a batch stands, and do what follows from that."""
         response = line.call(line.queue.build_look(str(batch.remote)))
@@ -227,14 +219,16 @@ class Batching:
             self.summary.wrong.append(late(batch))
             self._cancel(batch, line)
 
-    def _cancel(self, batch: Batch, line: _Line) -> None:
-        """Ask the provider to end a batch; say why it would not."""
+    def _cancel(self, batch: Batch, line: _Line) -> Batch:
+        """Ask the provider to end a batch and say why it would not; return how it stands now."""
         response = line.call(line.queue.build_cancel(str(batch.remote)))
         if not response.is_success:
             why = line.describe(response)
             self.summary.wrong.append(f"A batch of {self._name} was not cancelled: {why}")
         elif batch.cancelled_at is None:
-            self._files.write(replace(batch, cancelled_at=rfc3339(self._desk.clock.now())))
+            batch = replace(batch, cancelled_at=rfc3339(self._desk.clock.now()))
+            self._files.write(batch)
+        return batch
 
     def _collect(self, batch: Batch, remote: Remote, line: _Line) -> None:
         """Record what is not recorded yet, forget the batch, then settle the cost.

@@ -49,7 +49,7 @@ class Plan(Struct, kw_only=True):
     ``waiting`` are the pairs to ask, taken off as they are looked at; without them it is what is
     due by ``rounds`` of these ``slugs``, or of all, in batches where that is worth it. A paused
     assistant is asked one of them if ``through``, but not where its provider set the time.
-    ``follow`` looks after its batches first, ``cancel`` ends them.
+    ``follow`` looks after its batches first, which ``cancel`` ends, to ask nothing more.
     """
 
     waiting: deque[Pair] | None = None
@@ -77,10 +77,8 @@ def take_turn(
         if not is_held:
             return False
         batching = Batching(desk, name, summary)
-        if plan.cancel:
-            batching.cancel()
         if plan.follow:
-            batching.follow()
+            batching.follow(cancel=plan.cancel)
         assistant = next((a for a in desk.catalogue.assistants if a.name == name), None)
         if assistant and not (plan.cancel or desk.stop.is_set()):
             _ask(desk, assistant, plan, batching)
