@@ -293,7 +293,7 @@ def _products(
     old: Snapshot,
     catalogue: Catalogue,
     sightings: Mapping[ProductId, Mapping[str, ProductStats]],
-) -> tuple[dict[ProductId, ProductProfile], dict[str, ProductId]]:
+) -> tuple[dict[ProductId, ProductProfile], Mapping[str, ProductId]]:
     """Return all products, and which of them bears each address.
 
     A product's basis are its sightings and its file; an address's are the names and first uses of
@@ -306,12 +306,10 @@ def _products(
         else products.describe(id_, seen, files.get(id_))
         for id_, seen in sightings.items()
     }
-    same_names = files == old_files and all(
-        (new := profiles.get(id_)) is was
-        or (new and (new.name, new.first_use) == (was.name, was.first_use))
-        for id_, was in old.products.items()
-    )
-    bearers = products.addresses(profiles, files, old.product_slugs if same_names else {})
+    named = {id_: (profile.name, profile.first_use) for id_, profile in profiles.items()}
+    old_named = {id_: (profile.name, profile.first_use) for id_, profile in old.products.items()}
+    same_names = files == old_files and named == old_named
+    bearers = old.product_slugs if same_names else products.addresses(profiles, files)
     for slug, id_ in bearers.items():
         if profiles[id_].slug != slug:
             profiles[id_] = replace(profiles[id_], slug=slug)

@@ -21,7 +21,7 @@ from store.polls.answer_parsing import (
     domain,
     read,
 )
-from store.polls.prompt import ANSWER_SCHEMA
+from store.polls.providers.provider import ANSWER_SCHEMA
 from store.records import MAX_NAME, Answer, Failure
 from store.text import clean
 

@@ -13,8 +13,8 @@ from store.disk import DamagedFileError, is_full
 from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
-from store.polls.assistant_checks import mistakes
 from store.polls.locks import FOLDER
+from store.polls.secrets import mistakes
 from store.polls.spending import SUM, stored_sum
 from store.publishing import manifest
 from store.rankings.names import Names

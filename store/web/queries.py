@@ -21,7 +21,8 @@ from werkzeug.datastructures import MultiDict
 from store.search import Kind
 from store.text import MAX_SLUG, SLUG_PATTERN
 from store.web.errors import Moved, ParameterError, Refused
-from store.web.tables import Format
+
+Format = Literal["json", "jsonl", "csv"]
 
 MAX_QUERY = 200
 HITS = 10
