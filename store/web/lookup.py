@@ -6,7 +6,7 @@ from typing import NoReturn
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.names import slug as slug_of
 from store.rankings.products import ProductProfile
-from store.rankings.topics import RankedTopic
+from store.rankings.site_summary import RankedTopic
 from store.records import Problem
 from store.snapshot import Snapshot
 from store.web import as_of

@@ -22,7 +22,9 @@ from store.web.search import search_results
 from store.web.view import View
 
 TOP = 3
-"""First places of a category, and leaderboards of a brand, that a hit of ``search_best`` names."""
+"""First places of a category that a hit of ``search_best`` names; its record has them all."""
+MOST_PLACES = 2
+"""Leaderboards of a brand that a hit names: a product may be on many, 150 bytes each."""
 NEWEST_CHANGES = 10
 NEWS = ("changes", "leaders", "total")
 """Members of the list of changes that an answer has, if they are asked for."""
@@ -96,8 +98,7 @@ def call(name: str, view: View, arguments: Mapping[str, Any]) -> dict[str, Any] 
     lines = render("mcp.md", view, tool=name, part="text", answer=answer).splitlines()
     text, notice = "\n".join(filter(None, lines)), _notice(view)
     content = [{"type": "text", "text": f"{text}\n\n{notice}"}]
-    structured = {**answer, "notice": notice}
-    return {"content": content, "structuredContent": structured, "isError": False}
+    return {"content": content, "structuredContent": {**answer, "notice": notice}, "isError": False}
 
 
 def _failure(view: View, refused: Refused) -> dict[str, Any]:
@@ -118,7 +119,7 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     """Find categories and brands; what two names have in common, and what is new, if asked."""
     topic, asks_for_news = _NEWS.subn("", query.q)
     hits = view.search(topic, query.limit, query.kind)
-    results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, TOP))
+    results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, MOST_PLACES))
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
     pair = comparisons.products_in(query.q, view)

@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import PLACES
+from store.rankings.merging import PLACES, places
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import agreement_wording, listed
-from store.rankings.timelines import places
 from store.web import lookup
 from store.web.answers import Body, Route
 from store.web.pages.answer_box import level_in_words
