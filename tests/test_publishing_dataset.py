@@ -30,10 +30,10 @@ from faults import failing_names
 
 from store.files import Files
 from store.history import History
-from store.memory import Store
 from store.publishing import formats, manifest, tables
 from store.publishing.dataset import DatasetError, Source, catalogue_lines, restore_catalogue
 from store.publishing.directories import is_whole
+from store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path

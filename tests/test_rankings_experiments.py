@@ -11,7 +11,7 @@ from store.rankings.agreement import Repeats
 from store.rankings.names import Names
 from store.rankings.rounds import TrackRecord
 from store.records import Site
-from store.web.labs_view import QUESTIONS
+from store.web.listings import COMPUTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,11 +150,11 @@ def test_every_finding_quotes_its_n() -> None:
     for experiment in found.values():
         assert "n = " in experiment.finding
         assert experiment.finding.endswith(".")
-        assert experiment.slug in QUESTIONS
+        assert experiment.slug in COMPUTED
 
 
 def test_every_question_has_a_method_in_words() -> None:
     """What is asked ends as a question, what is done as a sentence."""
-    for question in QUESTIONS.values():
+    for question in COMPUTED.values():
         assert question.title.endswith("?")
         assert question.method.endswith(".")

@@ -23,7 +23,6 @@ from store import ledger
 from store.cli import plural
 from store.files import DataDirectoryError
 from store.ledger import FOLDER, HEADS, LEDGER, Head, LedgerError
-from store.memory import Store
 from store.publishing import manifest
 from store.publishing.directories import CURRENT
 from store.publishing.trees import MANIFEST, Tree, TreeError, TreeManifest
@@ -39,6 +38,7 @@ from store.publishing.verification import (
     read_ledger,
 )
 from store.settings import Settings
+from store.store import Store
 from store.web.openapi import VERSION
 from store.web.pages.pictures import rasteriser
 

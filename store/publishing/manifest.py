@@ -16,8 +16,8 @@ from msgspec import Struct
 from store.ledger import HEADS, LEDGER, Present
 from store.publishing.directories import CURRENT
 from store.publishing.tables import ALL
-from store.records import Problem, Withholding, is_slug
-from store.urls import LICENCES
+from store.records import Problem, Withholding
+from store.text import LICENCES, is_slug
 
 FOLDER, MANIFEST = "dataset", "dataset.json"
 EVIDENCE = "evidence/{}.jsonl.gz"

@@ -15,12 +15,12 @@ from store.disk import read_regular
 from store.history import History
 from store.ledger import FOLDER, HEADS, LEDGER, Entry, Head, Ledger, LedgerError
 from store.line_codec import Stamp, decode_line, id_of, redaction_of, stamp, whole
-from store.memory import Store
 from store.publishing import formats, manifest, trees
 from store.publishing.dataset import CATALOGUE, Draft, Source, restore_catalogue
 from store.publishing.directories import SUMS
 from store.rankings.sentences import plural
 from store.records import instrument_id
+from store.store import Store
 
 AROUND = 30
 """Bytes shown on both sides of a difference."""

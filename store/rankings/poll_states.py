@@ -13,7 +13,7 @@ from typing import Self
 from msgspec import UNSET, Struct
 
 from store.records import MAX_SAMPLES, Category, FailureKind, Poll, ServedFailure
-from store.times import rfc3339
+from store.text import rfc3339
 
 OUTAGE_FAILURES = 10
 """Failed polls in a row at which health is ``degraded`` (store/README.md, Publishing)."""

@@ -213,6 +213,12 @@ def no_experiment(view: View, slug: str) -> Refused:
     return Refused("unknown-experiment", why)
 
 
+def no_cursor(what: str) -> Refused:
+    """Return why a list does not go on from ``before``."""
+    why = f"before is the id of no {what}. Take it from the end of the part before this one."
+    return Refused("unknown-cursor", why)
+
+
 def place(view: View, slug: str, product: str, kind: str) -> tuple[Leaderboard, ProductProfile]:
     """Return a ranking and a product; former slugs lead to the badge of the present ones."""
     snapshot, summary = view.snapshot, view.snapshot.summary

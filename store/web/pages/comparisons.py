@@ -12,8 +12,7 @@ from store.rankings.merging import Entry, places
 from store.rankings.names import slug as slug_of
 from store.rankings.products import ProductProfile
 from store.snapshot import Snapshot
-from store.web.addresses import compare_path
-from store.web.view import View
+from store.web.view import View, compare_path
 
 MODELS = "models/"
 """What stands before an assistant's slug where a product's could stand too."""
