@@ -24,7 +24,7 @@ from store.snapshot import Snapshot
 
 MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
 DATA = "/data/"
-"""Where the dataset is; its files need no page of their own and change with every poll."""
+"""The dataset's place; its files need no page of their own and change with every poll."""
 WANTED = (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)
 
 
@@ -55,7 +55,7 @@ class Exported(Struct, frozen=True):
 
 
 class TreeManifest(Struct, frozen=True):
-    """What a tree holds: files, and redirects by the path that readers ask for."""
+    """The contents of a tree: files, and redirects by the path that readers ask for."""
 
     files: dict[str, Exported]
     redirects: dict[str, str]
