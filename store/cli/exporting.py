@@ -17,10 +17,15 @@ from store.files import DataDirectoryError
 from store.history import HistoryError
 from store.publishing import manifest as datasets
 from store.publishing import trees
-from store.publishing.addresses import category_paths
-from store.publishing.digests import digests_in, is_whole
-from store.publishing.directories import CURRENT, Directory, DirectoryError, owned
-from store.publishing.trees import Tree, TreeError, TreeManifest
+from store.publishing.directories import (
+    CURRENT,
+    Directory,
+    DirectoryError,
+    digests_in,
+    is_whole,
+    owned,
+)
+from store.publishing.trees import Tree, TreeError, TreeManifest, category_paths
 from store.publishing.uploads import Bucket, UploadError
 from store.store import EXPORTED
 
