@@ -263,8 +263,9 @@ def test_what_several_titles_share_leads_to_none_for_sure() -> None:
 
 def test_the_general_category_comes_before_its_variants() -> None:
     """What nobody asked for is a reason against a title."""
-    hits = LAPTOPS.search("website builder for a restaurant").categories
-    assert [hit.slug for hit in hits] == ["website-builder", "free-website-builder"]
+    hits = LAPTOPS.search("website builder for a restaurant")
+    assert [hit.slug for hit in hits.categories] == ["website-builder"]
+    assert hits.related == ("free-website-builder",)
 
 
 @pytest.mark.parametrize("query", ["laptop vs zeta", "Zeta versus laptops", "zeta VS. laptop"])

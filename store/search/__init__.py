@@ -233,7 +233,7 @@ class Index:
     def _mended(self, word: str) -> str:
         """Return the likeliest word that one may mistype, or itself."""
         arrays = self._arrays
-        if arrays.nearness.knows(word) or arrays.categories.is_ordinary(word):
+        if arrays.nearness.has(word) or arrays.categories.is_ordinary(word):
             return word
         return max(arrays.categories.mistyped(word), key=itemgetter(1), default=(word, 0))[0]
 

@@ -88,8 +88,8 @@ class NearnessIndex:
                 numbers.append(number)
                 weights.append(idf[word] * mentions / (mentions + norm))
 
-    def knows(self, word: str) -> bool:
-        """Tell whether a bag holds a word or one of the same root."""
+    def has(self, word: str) -> bool:
+        """Return whether a bag holds a word or one of the same root."""
         return root(word) in self._postings
 
     def named_by(self, word: str) -> set[str]:

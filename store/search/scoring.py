@@ -34,11 +34,10 @@ first hits called exact were wrong by such a guess, and are called likely now.
 Places = Sequence[tuple[Match, Posting]]
 """What words of a query mean in one title."""
 
-OTHER_THING, REVERSED = 0.75, 0.95
-"""Shares a score keeps if the query's head noun is not the title's, and if the title has both.
+OTHER_THING = 0.75
+"""Share a score keeps if the query's head noun is not the title's: a laptop bag is not a laptop.
 
-A laptop bag is no laptop, a table saw no blade for one, and printer ink no ink printer. At .8 for
-the first, 5 more of 260 modifiers and 2 of 59 other queries without an answer have a hit.
+At .8, 5 more of 260 modifiers and 2 of 59 other queries without an answer have a hit.
 """
 
 UNASKED_PURPOSE = 0.9
@@ -53,12 +52,6 @@ lacks; both have the same, some in other words or without a generic noun; the sa
 SAME_COVERAGE = 0.1
 """How much less of a query another title may cover, and be meant as well."""
 
-QUALIFIED = 0.03
-"""What a title gains with each qualifier that it has, too.
-
-At 0, 35 of 44 titles with "free" or "budget" lose to the same without it for "vpn free" or "laptop
-cheap"; at .05, one more of 190 needs is missed.
-"""
 NAMED_COVERAGE, NOT_NAMED = 0.5, 0.5
 """Coverage from which one ordinary word is a brand; else its score keeps the second share.
 
@@ -137,11 +130,10 @@ def rate(query: ParsedQuery, title: Title, weights: Sequence[float], places: Pla
     keywords *= share
     if title.head is not None and title.purpose < len(told) and not any(told[title.purpose :]):
         keywords *= UNASKED_PURPOSE
-    keywords += QUALIFIED * sum([asked[i] > 0 for i in query.qualifiers])
     points = INEXACT if keywords > INEXACT and _is_guess(query, places) else keywords
     if title.doubtful and not _is_named(query, title, asked):
-        a_noun = any(asked[i] for i in query.nouns)
-        is_name = len(told) > 1 or (query_coverage >= NAMED_COVERAGE and not a_noun)
+        is_noun = any(asked[i] for i in query.nouns)
+        is_name = len(told) > 1 or (query_coverage >= NAMED_COVERAGE and not is_noun)
         points *= 1 if is_name else NOT_NAMED
     elif query.sentence:
         said = share * title_coverage * (1 - LITTLE_SAID * exp2(-matched))
@@ -161,7 +153,7 @@ def _share(head: int, title: Title, told: Sequence[float], places: Places) -> fl
         return 1
     if heads and all(match.guessed or match.likeness < LIKENESS["part"] for match, _ in heads):
         return 1
-    return REVERSED if heads and title.head is not None and told[title.head] else OTHER_THING
+    return OTHER_THING
 
 
 def _is_guess(query: ParsedQuery, places: Places) -> bool:
