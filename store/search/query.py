@@ -101,14 +101,11 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
     # does not begin CrateDB), and where a title has it as it stands ("massage table", no tablet).
     is_whole = sentence or not of_things or words[-1] in index.postings["word"]
     is_whole = is_whole and len(words) > 1 and index.is_ordinary(words[-1])
+    unfinished = None if is_whole else len(words) - 1
     weights, asides = [], []
     for i, word in enumerate(words):
         is_filler = word in fillers
-        meanings = (
-            _written(word)
-            if is_filler
-            else _meanings(word, index, i == len(words) - 1 and not is_whole)
-        )
+        meanings = _written(word) if is_filler else _meanings(word, index, i == unfinished)
         likeness, weight = 0.0, 1.0
         for alike, kind, term, guessed in meanings:
             if postings := index.postings[kind].get(term):
