@@ -1,9 +1,9 @@
 """Search over the titles of categories and the names of brands.
 
-`words` tokenises, `synonyms` maps phrases to groups, `inverted_index` indexes one array, `query`
-interprets a query in it, `scoring` rates a title. A query is interpreted once per array; only
-titles with a posting are candidates, and only the likeliest of them are scored. Where no score is
-that of an exact match, `nearness` compares the query with all that is said of each category.
+`words` tokenises and knows synonyms, `inverted_index` indexes one array, `query` interprets a query
+in it, `scoring` rates a title. A query is interpreted once per array; only titles with a posting
+are candidates, and only the likeliest of them are scored. Where no score is that of an exact match,
+`nearness` compares the query with all that is said of each category.
 
 Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
 `tests/benchmarks/search_evaluation.py` gives for another value; with these, 666 of 694 first hits
@@ -26,8 +26,7 @@ from store.search.inverted_index import Document, InvertedIndex, Posting, Title
 from store.search.nearness import Compare, Likeness, Nearness, NearnessIndex, fused
 from store.search.query import Match, ParsedQuery, parse_query
 from store.search.scoring import Rating, rate
-from store.search.synonyms import Synonyms
-from store.search.words import FILLERS, Words, singular, words_of
+from store.search.words import FILLERS, Synonyms, Words, singular, words_of
 
 __all__ = [
     "MOST_RELATED",
@@ -219,10 +218,8 @@ class Index:
         likeness: Likeness | None = {}
         if max((*categories.values(), *brands.values()), default=0) < LIKELY:
             related = [slug for slug in near.shares if slug not in categories]
-            telling = [word for word in words if word not in FILLERS]
-            if len(telling) == 1:
-                named = () if categories else arrays.nearness.named_by(telling[0])
-                related = [slug for slug in related if slug in named]
+            if sum(word not in FILLERS for word in words) == 1:
+                related = []  # one word alone is near to nothing: a lawyer buys no shoes for one
             if compare and (related or categories):
                 likeness = compare(query, self.compared)
             if likeness:
@@ -261,7 +258,7 @@ def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
     the nearest may be a likely match. A text that shares enough words with the nearest one finds
     it, and those almost as near; it is a likely match where no other comes close.
     """
-    if near.told < MIN_SHARED_TO_CORRECT:
+    if near.shared < MIN_SHARED_TO_CORRECT:
         return scores
     agreed = {slug: share for slug, share in near.shares.items() if share >= MIN_NEARNESS_SHARE}
     corrected = {
@@ -269,12 +266,12 @@ def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
         for slug, points in scores.items()
         if slug in agreed
     }
-    if near.told < MIN_SHARED_TO_FIND:
+    if near.shared < MIN_SHARED_TO_FIND:
         return corrected
     for place, (slug, share) in enumerate(agreed.items()):
-        sure = place == 0 and near.told >= MIN_SHARED_TO_BE_LIKELY and near.lead >= MIN_LEAD
-        found = NEAREST_LIKELY_SCORE if sure else round(NEAREST_SCORE * share, 3)
-        corrected[slug] = max(corrected.get(slug, 0), found)
+        sure = place == 0 and near.shared >= MIN_SHARED_TO_BE_LIKELY and near.lead >= MIN_LEAD
+        points = NEAREST_LIKELY_SCORE if sure else round(NEAREST_SCORE * share, 3)
+        corrected[slug] = max(corrected.get(slug, 0), points)
     return corrected
 
 
@@ -286,11 +283,11 @@ def _ordered(
     As many are hits as there were, so that it makes none where words found none. What a title's own
     words score stands: else 5 of 694 right first hits fall behind others.
     """
-    found = {slug: round(NEAREST_SCORE * share, 3) for slug, share in points.items()}
+    scores = {slug: round(NEAREST_SCORE * share, 3) for slug, share in points.items()}
     for slug in hits.keys() & titled.keys():
-        found[slug] = max(found.get(slug, 0), min(hits[slug], titled[slug]))
-    order = sorted(found, key=lambda slug: (-found[slug], slug))
-    return {slug: found[slug] for slug in order[: len(hits)]}, order[len(hits) :]
+        scores[slug] = max(scores.get(slug, 0), min(hits[slug], titled[slug]))
+    order = sorted(scores, key=lambda slug: (-scores[slug], slug))
+    return {slug: scores[slug] for slug in order[: len(hits)]}, order[len(hits) :]
 
 
 def _best(scores: dict[str, float], limit: int) -> tuple[Hit, ...]:
@@ -333,9 +330,9 @@ def _finalists(
     alone make no candidate, but count in one that a telling word has made.
     """
     worth: defaultdict[Title, float] = defaultdict(float)
-    telling = [match for match in query.matches if not query.fillers.issuperset(match.asked)]
+    telling = [match for match in query.matches if not query.fillers.issuperset(match.positions)]
     for match in telling or query.matches:
-        points = match.likeness * sum([query.weights[i] for i in match.asked])
+        points = match.likeness * sum([query.weights[i] for i in match.positions])
         for place in match.postings:
             worth[place.title] += points
     rough = [(points / (1 + len(title.words)), title) for title, points in worth.items()]

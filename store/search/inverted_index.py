@@ -20,12 +20,12 @@ from msgspec import Struct
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from store.search.synonyms import Synonyms
 from store.search.words import (
     FILLERS,
     FUNCTION_WORDS,
     LITTLE_WORDS,
     SOFTWARE_NOUNS,
+    Synonyms,
     Words,
     head_of,
     model_part,
@@ -132,19 +132,19 @@ class InvertedIndex:
 
     def _replace(self, documents: Iterable[Document]) -> None:
         """Take out what is not among these documents, and take in what is new, in own tables."""
-        before, self._documents = self._documents, {each.slug: each for each in documents}
-        new = [each for slug, each in self._documents.items() if each != before.get(slug)]
+        before, self._documents = self._documents, {item.slug: item for item in documents}
+        new = [item for slug, item in self._documents.items() if item != before.get(slug)]
         gone = before.keys() - self._documents.keys()
-        removed = gone | {each.slug for each in new if each.slug in before}
+        removed = gone | {item.slug for item in new if item.slug in before}
         self._counts = copy(self._counts)
         places: defaultdict[Term, list[Posting]] = defaultdict(list)
-        for each in map(before.__getitem__, removed):
-            self._counts.subtract({singular(word) for words in _readings(each) for word in words})
-            for key, _ in self._terms(each):
+        for item in map(before.__getitem__, removed):
+            self._counts.subtract({singular(word) for words in _readings(item) for word in words})
+            for key, _ in self._terms(item):
                 places[key] = []
-        for each in new:
-            self._counts.update({singular(word) for words in _readings(each) for word in words})
-            for key, place in self._terms(each):
+        for item in new:
+            self._counts.update({singular(word) for words in _readings(item) for word in words})
+            for key, place in self._terms(item):
                 places[key].append(place)
         self.postings = {kind: copy(terms) for kind, terms in self.postings.items()}
         for (kind, term), added in places.items():

@@ -249,14 +249,14 @@ class Meaning:
             raise MeaningError(NOT_INSTALLED)
         np: Any = import_module("numpy")
         try:
-            numbers, known = self.read()
+            numbers, stored = self.read()
         except MeaningError:  # it is written anew
-            numbers, known = {}, ()
+            numbers, stored = {}, ()
         wanted = {key_of(text): text for text in texts}
         missing = sorted(wanted.keys() - numbers.keys(), key=lambda key: len(wanted[key]))
         if not missing:
             return 0
-        vectors = {key: known[numbers[key]] for key in wanted.keys() & numbers.keys()}
+        vectors = {key: stored[numbers[key]] for key in wanted.keys() & numbers.keys()}
         model = SentenceModel()
         try:
             for start in range(0, len(missing), BATCH):

@@ -28,7 +28,7 @@ LIKENESS: Final[dict[TermKind, float]] = {
     "part": 0.9,
     "initials": 0.7,
 }
-"""Likeness of what was asked to a term of each kind, 0..1.
+"""Likeness of a query's words to a term of each kind, 0..1.
 
 .2 less loses 19 right hits for `group`, 3 for `word`, 2 for `initials`, 1 or none elsewhere.
 """
@@ -55,7 +55,7 @@ class Match(Struct, frozen=True, gc=False):
     may describe the thing or one beside it ("chain my bike": a bike lock).
     """
 
-    asked: tuple[int, ...]
+    positions: tuple[int, ...]
     postings: tuple[Posting, ...]
     likeness: float
     guessed: bool = False
@@ -183,11 +183,11 @@ def _together(words: Words, index: InvertedIndex) -> Iterator[Match]:
     joined, single, domains = (index.postings[kind] for kind in ("joined", "word", "domain"))
     for length in range(1, 4):
         for i in range(len(words) - length + 1):
-            asked, text = tuple(range(i, i + length)), "".join(words[i : i + length])
+            positions, text = tuple(range(i, i + length)), "".join(words[i : i + length])
             if postings := joined.get(text):
-                yield Match(asked, postings, LIKENESS["joined"])
+                yield Match(positions, postings, LIKENESS["joined"])
             if length > 1 and (postings := single.get(text)):
-                yield Match(asked, postings, LIKENESS["joined"])
+                yield Match(positions, postings, LIKENESS["joined"])
     for length in range(2, 5) if domains else ():
         for i in range(len(words) - length + 1):
             if postings := domains.get(" ".join(words[i : i + length])):
