@@ -28,17 +28,7 @@ from store.search.query import Match, ParsedQuery, parse_query
 from store.search.scoring import Rating, rate
 from store.search.words import FILLERS, Synonyms, Words, singular, words_of
 
-__all__ = [
-    "MOST_RELATED",
-    "SURE",
-    "Compare",
-    "Document",
-    "Hit",
-    "Hits",
-    "Index",
-    "Kind",
-    "Label",
-]
+__all__ = ["MOST_RELATED", "SURE", "Compare", "Document", "Hit", "Hits", "Index", "Kind", "Label"]
 
 CATEGORY_CUT = 0.5
 """Least score of a category hit by words alone. At .4, 14 more negatives for 2 more hits."""
@@ -61,7 +51,7 @@ At 2 to find, 97 more of 319 everyday negatives are answered; at 4, 6 of 99 need
 to be likely, 15 more negatives are called likely; at 5, 15 needs fewer.
 """
 MIN_LEAD = 1.3
-"""How many times nearer than the next a likely match is. At 1.1, 2 more of 14 more are wrong."""
+"""Least lead of a likely match over the next category, a factor. At 1.1, 2 more of 14 more are wrong."""
 UNSURE_FROM, DEMOTED_FROM = 0.6, 0.78
 """Scores of keywords and of others above which what is not sure is put, in its order, below likely.
 
@@ -72,13 +62,13 @@ NEAREST_SCORE, NEAREST_LIKELY_SCORE = 0.75, 0.85
 MOST_RELATED = 5
 
 VERSUS = re.compile(r"\b(?:vs|versus)\b", re.IGNORECASE)
-"""What stands between two things that are to be compared."""
+"""The word between two things that are to be compared."""
 
 
 Kind = Literal["categories", "brands"]
 """The arrays of a search."""
 Label = Literal["exact", "likely", "related"]
-"""How sure a hit is."""
+"""The sureness of a hit, from its score."""
 
 EXACT, LIKELY, MOST_UNSURE = 0.9, 0.8, 0.799
 """Least scores of the labels; tests/README.md has how many first hits of each are right."""
@@ -94,7 +84,7 @@ class Hit(NamedTuple):
 
     @property
     def match(self) -> Label:
-        """How sure the hit is."""
+        """The sureness of the hit."""
         return "exact" if self.score >= EXACT else "likely" if self.score >= LIKELY else "related"
 
 
@@ -112,7 +102,7 @@ class Hits(NamedTuple):
 
 
 class _Arrays(NamedTuple):
-    """What an index is built of."""
+    """The parts of a built index."""
 
     categories: InvertedIndex
     brands: InvertedIndex
@@ -149,12 +139,12 @@ class Index:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether the index is built."""
+        """A flag: the index is built."""
         return "_arrays" in vars(self)
 
     @cached_property
     def _arrays(self) -> _Arrays:
-        """What searches look at, as far as that is the same taken over from the index before."""
+        """The parts of the index; those that did not change are the objects of the index before."""
         categories, brands, groups, common = self.given
         before, self._before = self._before, None
         if before is None or before.given[2:] != (groups, common):
@@ -202,13 +192,14 @@ class Index:
         categories: dict[str, float] = {}
         brands: dict[str, float] = {}
         sides = [words for text in VERSUS.split(query) if (words := words_of(text))]
-        for words in sides:
+        for words in sides:  # each side of "X vs Y" is searched for alone
             ratings = _rate(words, arrays.categories)
             if kind != "brands":
                 _take_best(categories, _hits(ratings, CATEGORY_CUT))
             if kind != "categories":
                 _take_best(brands, _hits(_rate(words, arrays.brands), BRAND_CUT, ratings))
         best = max((*categories.values(), *brands.values()), default=0)
+        # Nearness takes a fifth of a search, and can add nothing to an exact hit.
         if kind == "brands" or best >= EXACT or (best and len(sides) > 1):
             return Hits(_best(categories, limit), _best(brands, limit))
         words = tuple(map(self._mended, words_of(query)))
@@ -220,7 +211,7 @@ class Index:
             related = [slug for slug in near.shares if slug not in categories]
             if sum(word not in FILLERS for word in words) == 1:
                 related = []  # one word alone is near to nothing: a lawyer buys no shoes for one
-            if compare and (related or categories):
+            if compare and (related or categories):  # where words find nothing, a model may not
                 likeness = compare(query, self.compared)
             if likeness:
                 categories, related = _ordered(categories, titled, fused(near, likeness))

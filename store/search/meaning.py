@@ -105,7 +105,7 @@ def key_of(text: str) -> int:
 
 
 class _Table(NamedTuple):
-    """What a query is compared with; ``rows`` has those of each category, filled up with -1."""
+    """The vectors that a query is compared with, and the rows of each category, padded with -1."""
 
     slugs: Sequence[str]
     vectors: Any
@@ -140,7 +140,7 @@ class Meaning:
 
     @property
     def edition(self) -> str:
-        """What differs when the vectors were replaced; empty where there are none."""
+        """A text that changes when the vectors are replaced; empty where there are none."""
         return str(signature_at(self._path) or "")
 
     def compare(self, text: str, documents: Sequence[Document]) -> dict[str, float] | None:

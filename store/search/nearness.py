@@ -38,7 +38,7 @@ NEAR = 200
 
 
 class Nearness(NamedTuple):
-    """How near categories are to a text, as shares of the nearest, which comes first.
+    """The nearness of categories to a text, as shares of the nearest, which comes first.
 
     `shared` is how many words, fillers aside, the text and the nearest bag share; `lead` how many
     times nearer that one is than the next.
@@ -98,6 +98,7 @@ class NearnessIndex:
                 whole.append(numbers)
         if not scores:
             return Nearness({}, 0, 0)
+        # Sorted twice, by number and then by score, since tuples would take three times as long.
         order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
         best = scores[order[0]]
         shares = {self._slugs[number]: scores[number] / best for number in order[:NEAR]}

@@ -109,7 +109,7 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
         likeness, weight = 0.0, 1.0
         for alike, kind, term, guessed in meanings:
             if postings := index.postings[kind].get(term):
-                if is_filler:
+                if is_filler:  # in so many titles that these are looked at instead
                     asides.append((kind, term, Match((i,), (), alike)))
                 else:
                     matches.append(Match((i,), postings, alike, guessed))

@@ -1,4 +1,4 @@
-"""How well one title answers a query, 0..1."""
+"""The score of one title for a query, 0..1, and whether it may be called sure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ first hits called exact were wrong by such a guess, and are called likely now.
 """
 
 Places = Sequence[tuple[Match, Posting]]
-"""What words of a query mean in one title."""
+"""Matches of a query, each with its posting in one title."""
 
 OTHER_THING = 0.75
 """Share a score keeps if the query's head noun is not the title's: a laptop bag is not a laptop.
@@ -50,7 +50,7 @@ PART, REWORDED, WHOLE = range(3)
 """Readings of a title: it or the query has a telling word that the other lacks; both have the same,
 some in other words or without a generic noun; the same as they are."""
 SAME_COVERAGE = 0.1
-"""How much less of a query another title may cover, and be meant as well."""
+"""Difference of coverage up to which another title may be meant as well."""
 
 NAMED_COVERAGE, NOT_NAMED = 0.5, 0.5
 """Coverage from which one ordinary word is a brand; else its score keeps the second share.
@@ -60,7 +60,7 @@ At a coverage of .4, 1 more negative is answered; at .6, 2 right hits are lost.
 
 
 class Rating(NamedTuple):
-    """How well a title answers a query: `points`, and the share of the query it covers, 0..1."""
+    """The score of a title for a query, and the share of the query that it covers, both 0..1."""
 
     points: float
     coverage: float
@@ -93,6 +93,7 @@ class Rating(NamedTuple):
                 for i in place.words:
                     in_title[i] = max(in_title[i], match.likeness)
         in_query = {i for match, _ in self.places for i in match.positions}
+        # A brand is asked about in sentences full of other words; a thing has no word too many.
         if self.query.of_things and not in_query.issuperset(self.query.telling):
             return PART
         missing = [
