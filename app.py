@@ -13,12 +13,10 @@ from werkzeug.serving import is_running_from_reloader
 from store import cli, monitoring
 from store.files import DataDirectoryError
 from store.history import HistoryError
-from store.memory import Store
 from store.search.meaning import Meaning
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
-from store.watcher import Watcher
-from store.web import hosts, wiring
-from store.web.service import Service
+from store.store import Store, Watcher
+from store.web import hosts, service
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -36,7 +34,7 @@ def create_app(settings: Settings | None = None) -> Flask:
             ``flask`` command prints its sentence and ends.
     """
     settings = settings or _settings()
-    app = Service(__name__, static_folder=None)
+    app = service.Service(__name__, static_folder=None)
     reached_at = _reached_at(settings)
 
     def base_url(catalogue: Catalogue) -> str:
@@ -46,7 +44,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.extensions["settings"] = settings
     app.extensions["store"] = store
     app.extensions["meaning"] = meaning
-    wiring.register(app, store, meaning, base_url, settings.hosts)
+    service.register(app, store, meaning, base_url, settings.hosts)
     cli.register(app)
     if _is_served(settings):
         if settings.poll_enabled and not settings.has_own_data:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 from builders import answered, app_over, failed, write_data
 from small_world import WITHHELD
 
-from store.rankings.assistants import Service, Tally, tallies, total
+from store.rankings.poll_states import Service, Tally, tallies, total
 from store.records import FailureKind
 from store.web.pages.assistants import FAILURES
 

@@ -442,11 +442,6 @@ def test_the_experiments_are_as_recomputed(world: World) -> None:
     }
     assert len(steps) == len(chart["figures"])
     _hold_chart(shown, "how-long-a-first-place-lasts", steps)
-    changes = world.recomputed.changes()
-    confirmed = sum(change["confirmed"] for change in changes.values()) / len(changes)
-    said = shown["how-often-a-change-is-confirmed"]["finding"]
-    assert said.startswith(f"Of changes of an assistant’s #1, {confirmed:.1%} have been")
-    assert said.endswith(f"(n = {len(changes):,} changes).")
 
 
 @pytest.mark.parametrize("world", ["repeats"], indirect=True)

@@ -14,9 +14,10 @@ from test_rankings_recomputed import ODD, odd_world
 
 from store.ledger import Proof
 from store.line_codec import encode_line
-from store.memory import Store
 from store.rankings import leaderboards
+from store.store import Store
 from store.web.as_of import cited_day
+from store.web.verdicts import category_verdict
 from store.web.view import View
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def as_fresh(whole: Snapshot, directory: Path, day: str) -> dict[str, bytes]:
         board = leaderboards.board(aggregate, fresh.models, fresh.catalogue.site, slugs)
         if board and slug in fresh.catalogue.categories:
             final = day <= whole.ledger.closed
-            verdict = msgspec.structs.replace(view.category_verdict(board), as_of=day, final=final)
+            verdict = msgspec.structs.replace(category_verdict(view, board), as_of=day, final=final)
             found[slug] = msgspec.json.encode(verdict)
     return found
 

@@ -13,7 +13,7 @@ from builders import BASE_URL, answered, app_over, write_data
 from hostile_texts import PAYLOADS
 from small_world import write_small_world
 
-from store.cleaning import clean
+from store.text import clean
 from store.web.pages import pictures
 
 if TYPE_CHECKING:

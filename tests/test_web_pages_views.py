@@ -66,7 +66,7 @@ def test_a_poll_of_one_category_leaves_the_pages_of_others_as_they_are(
     append(directory, [answered("A", ["Mullvad"], slug="vpn")])
     app = app_over(directory)
     client, store = app.test_client(), app.extensions["store"]
-    paths = ("/best/vpn", "/product/mullvad", "/product/mullvad/polls", "/feeds/best/vpn.atom")
+    paths = ("/best/vpn", "/feeds/best/vpn.atom")
     before = [client.get(path).data for path in paths]
     store.record([answered("B", ["Attio"])], "2026-10-26T06:00:00Z")
     store.reload()
@@ -398,19 +398,18 @@ def test_the_rankings_of_a_level_are_listed(
 
 def test_how_noisy_assistants_are_is_one_figure_everywhere(client: FlaskClient) -> None:
     """Home, the methodology, the list of assistants and the page of each have the experiment's."""
-    experiments = client.get("/api/v1/labs.json").get_json()["experiments"]
-    noise = next(each for each in experiments if each["slug"] == "how-noisy-is-one-answer")
-    figures = {each["label"]: each for each in noise["chart"]["figures"]}
-    questions = sum(each["n"] for each in figures.values())
-    share = sum(each["value"] * each["n"] for each in figures.values()) / questions
-    assert f"same #1 in {share:.1%}" in noise["finding"]
+    experiments = client.application.extensions["store"].snapshot.summary.experiments
+    noise = next(e for e in experiments if e.slug == "how-noisy-is-one-answer")
+    questions = sum(bar.n for bar in noise.chart.bars)
+    share = sum(bar.value * bar.n for bar in noise.chart.bars) / questions
+    assert f"same #1 in {share:.1%}" in noise.finding
     assert f"names another product first {1 - share:.0%} of the time" in client.get("/").text
     assert f"same #1 in {share:.0%} of cases" in client.get("/methodology").text
     overview = client.get("/models").text
-    for model, figure in figures.items():
-        assert f"Repeats its #1 </span>{figure['value']:.0%}</td>" in overview
-        page = client.get(f"/models/{model.lower().replace(' ', '-')}").text
-        assert f"<strong>{figure['value']:.0%}</strong> of cases" in page
+    for bar in noise.chart.bars:
+        assert f"Repeats its #1 </span>{bar.value:.0%}</td>" in overview
+        page = client.get(f"/models/{bar.label.lower().replace(' ', '-')}").text
+        assert f"<strong>{bar.value:.0%}</strong> of cases" in page
 
 
 def test_the_methodology_links_only_experiments_that_are_there(

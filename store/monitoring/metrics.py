@@ -10,13 +10,14 @@ import collections
 import logging
 import threading
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Histogram, core
 
+from store.rankings.poll_states import usd_on
 from store.web.health import examine
 from store.web.openapi import VERSION
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-    from store.memory import Store
+    from store.rankings.poll_states import ScheduleState
+    from store.store import Store
     from store.web.health import Health
 
 log = logging.getLogger(__name__)
@@ -100,13 +102,16 @@ class Collector:
         """Yield every figure as it is now."""
         store: Store = self._extensions["store"]
         schedule, meaning = map(self._extensions.get, ("scheduler", "meaning"))
-        health = examine(store, self._clock(), schedule, meaning)
+        now, state = self._clock(), schedule() if schedule else None
+        health = examine(store, now, state, meaning)
         yield core.InfoMetricFamily("consensus_build", "The service.", {"version": VERSION})
-        yield from _of_assistants(store, health)
-        yield from _of_store(store, health)
+        yield from _of_assistants(store, health, state)
+        yield from _of_store(store, health, f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}")
 
 
-def _of_assistants(store: Store, health: Health) -> Iterator[core.Metric]:
+def _of_assistants(
+    store: Store, health: Health, schedule: ScheduleState | None
+) -> Iterator[core.Metric]:
     polls = core.CounterMetricFamily(
         "consensus_polls", "Polls in the history.", labels=("assistant", "outcome")
     )
@@ -122,22 +127,22 @@ def _of_assistants(store: Store, health: Health) -> Iterator[core.Metric]:
         name = [assistant.name]
         if assistant.last_answer and assistant.answer_age is not None:
             answered.add_metric(name, datetime.fromisoformat(assistant.last_answer).timestamp())
-        if health.scheduler and health.scheduler.polling:
-            paused.add_metric(name, assistant.paused is not None)
-            due.add_metric(name, assistant.due or 0)
+        if schedule and schedule.polling:
+            paused.add_metric(name, assistant.name in schedule.pauses)
+            due.add_metric(name, schedule.due.get(assistant.name, 0))
     yield from (polls, answered, paused, due)
 
 
-def _of_store(store: Store, health: Health) -> Iterator[core.Metric]:
-    scheduler = health.scheduler
+def _of_store(store: Store, health: Health, today: str) -> Iterator[core.Metric]:
+    snapshot, scheduler = store.snapshot, health.scheduler
     leader = scheduler.polling if scheduler else None
     values: Mapping[str, tuple[str, float | None]] = {
-        "spent_today_usd": ("What today's polls cost.", health.spending.usd_today),
-        "budget_usd": ("daily_usd of site.json.", health.spending.cap_usd),
+        "spent_today_usd": ("What today's polls cost.", usd_on(today, snapshot.polled.values())),
+        "budget_usd": ("daily_usd of site.json.", snapshot.catalogue.site.daily_usd),
         "looked_timestamp_seconds": ("When the files were last looked at.", store.looked_at),
         "export_timestamp_seconds": ("When the data was last exported.", store.exported_at),
         "damaged_records": ("Lines of history that cannot be used.", health.damage.records),
-        "degraded": ("Whether something needs a person.", not health.is_well),
+        "degraded": ("Whether something needs a person.", bool(health.reasons)),
         "scheduler_enabled": ("Whether it stands ready to poll.", scheduler is not None),
         "scheduler_leader": ("Whether this process is the one that polls.", leader),
     }

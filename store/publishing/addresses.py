@@ -1,18 +1,12 @@
 """The addresses that are published as files: all that have one answer, by the app's rules."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from flask import Flask
 
 from store.rankings.names import slug as slug_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from flask import Flask
-
-    from store.snapshot import Snapshot
+from store.snapshot import Snapshot
 
 LEFT_OUT = ("/best/<slug>/changes", "/api/v1/")
 """Rules without a file: asked seldom and mostly with arguments; a folder bears the name."""

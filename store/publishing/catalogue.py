@@ -4,14 +4,15 @@ With it and the evidence anyone can make the data directory again from which eve
 What is an operator's own stays at home: keys' names, providers' addresses, prices, caps, hosts.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from store.files import Catalogue
 from store.records import (
     FOLDERS,
     SINGLE,
@@ -20,12 +21,6 @@ from store.records import (
     Models,
     Words,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from store.files import Catalogue
 
 NAME = "catalogue.jsonl"
 _FILE = re.compile(r"({})/([a-z0-9-]{{1,100}})\.json".format("|".join(FOLDERS)))

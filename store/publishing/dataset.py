@@ -3,32 +3,25 @@
 A poll that is withheld is in no part of the next one, and nothing older is kept.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from store.counting import LineIndex
 from store.disk import read_regular
 from store.ledger import HEADS, LEDGER, Head, Proof, parse
 from store.line_codec import POLL_DECODER, publish
 from store.publishing import catalogue, formats, manifest, metadata, tables
 from store.publishing.digests import SUMS, digest, is_whole, sums
+from store.publishing.directories import Directory
 from store.publishing.manifest import File, Manifest
-from store.publishing.tables import Line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from store.counting import LineIndex
-    from store.publishing.directories import Directory
-    from store.publishing.tables import Row
-    from store.records import Poll
-    from store.snapshot import Snapshot
+from store.publishing.tables import Line, Row
+from store.records import Poll
+from store.snapshot import Snapshot
 
 
 class DatasetError(Exception):

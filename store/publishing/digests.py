@@ -1,20 +1,15 @@
 """Digests: of every file of a tree, and of all that a tree is made from."""
 
-from __future__ import annotations
-
 import os
 import sys
 import zlib
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from store.disk import read_regular, real_path
 from store.records import FOLDERS, SINGLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SUMS = "SHA256SUMS"
 """The file of a tree that has the digests of all others, as ``sha256sum --check`` reads it."""

@@ -6,24 +6,19 @@ then says who writes. What readers see is one folder of ``trees``, to which the 
 leads: the next is made beside it and takes its place in one step, and nothing older is kept.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re
 import secrets
 import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from store.disk import atomic_write, sync_directory
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 MARK = ".written-by-flask-{}"
 """The name of the mark of a command."""

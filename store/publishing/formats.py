@@ -1,22 +1,18 @@
 """Rows as files: Parquet, the one place that knows pyarrow (the extra ``data``), and CSV."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import zlib
+from collections.abc import Iterable
 from datetime import date, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from store.publishing.tables import Column, Row, Table
+from store.publishing.tables import Column, Row, Table
 
 ROW_GROUP = 4_000
 """Rows read together: enough that statistics are few, not so many that they fill the memory."""

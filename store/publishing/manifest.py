@@ -1,19 +1,15 @@
 """What a dataset holds: its manifest, and what is wrong with a dataset on disk."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from store.ledger import HEADS, LEDGER, Present
 from store.publishing.directories import CURRENT
-from store.records import Problem, Withholding, is_slug
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from store.records import Problem, Withholding
+from store.text import is_slug
 
 FOLDER, MANIFEST = "dataset", "dataset.json"
 EVIDENCE = "evidence/{}.jsonl.gz"

@@ -4,19 +4,15 @@ Each is a pure function of the manifest. Source: datapackage.org/standard (versi
 reader, frictionless, cannot take is left out of the package: sizes, over HTTP, and Parquet.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from store.publishing.manifest import File, Manifest
 from store.publishing.tables import ALL
-from store.urls import LICENCES
-
-if TYPE_CHECKING:
-    from store.publishing.manifest import File, Manifest
+from store.text import LICENCES
 
 CARD, PACKAGE = "README.md", "datapackage.json"
 NAMES = (CARD, PACKAGE)

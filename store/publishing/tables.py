@@ -6,24 +6,18 @@ Rows are tuples in the order of the columns; dates and times are RFC 3339 text. 
 follow from the evidence and the ledger, all others also from the catalogue as it is now.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct
 
 from store.counting import as_known, history_files
-from store.rankings.merging import PLACES, ResolvedAnswer, count, merge
-from store.rankings.wordings import Wordings, standing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from store.records import Poll
-    from store.snapshot import Snapshot
+from store.rankings.merging import PLACES, ResolvedAnswer, Wordings, count, merge, standing
+from store.records import Poll
+from store.snapshot import Snapshot
 
 Row = tuple[Any, ...]
 Type = Literal[

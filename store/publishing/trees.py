@@ -3,17 +3,16 @@
 What is as it was is a hard link to the last tree's file.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import shutil
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
+from flask import Flask
 from msgspec import Struct
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Response
@@ -21,13 +20,7 @@ from werkzeug.wrappers import Response
 from store.publishing import metadata
 from store.publishing.addresses import file_of, moved_paths, static_paths
 from store.publishing.digests import SUMS, digest, sums
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from flask import Flask
-
-    from store.snapshot import Snapshot
+from store.snapshot import Snapshot
 
 MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
 DATA = "/data/"

@@ -5,23 +5,19 @@ that lists all that is there or will be, without digests where that changes; aft
 tree's own. So a run knows what one that died may have touched, and touches nothing else.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from store.publishing.addresses import object_of
 from store.publishing.trees import MANIFEST, TreeManifest, decode, encode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 AT_ONCE = 32  # with more, servers begin to refuse some
 JSON = {"Content-Type": "application/json", "Cache-Control": "public, max-age=60"}

@@ -1,49 +1,16 @@
-"""What each assistant does: what it recommends, how steadily, and how often it fails."""
+"""Assistants over all categories: what each recommends, and how alike two of them are."""
 
-from __future__ import annotations
-
-from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from statistics import fmean
 
 from msgspec import Struct
 
-from store.rankings.repeatability import Noise
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from store.rankings.aggregates import CategoryAggregate
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.names import ProductId
-    from store.rankings.repeatability import Repeats
-    from store.records import FailureKind, Poll
-
-
-class Service(Struct, frozen=True, gc=False):
-    """A version that a provider said it served; times of its first and last answer."""
-
-    version: str | None
-    first: str
-    last: str
-    answers: int
-
-
-class Tally(Struct, frozen=True, gc=False):
-    """One assistant's polls of one category, or of all; ``services`` oldest first."""
-
-    answers: int
-    failures: Mapping[FailureKind, int]
-    services: tuple[Service, ...]
-
-    @property
-    def failed(self) -> int:
-        """Polls that brought no answer."""
-        return sum(self.failures.values())
-
-    @property
-    def asked(self) -> int:
-        """All polls."""
-        return self.answers + self.failed
+from store.rankings.aggregates import CategoryAggregate
+from store.rankings.agreement import Repeats
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.names import ProductId
+from store.rankings.poll_states import Tally, total
 
 
 class AssistantProfile(Struct, frozen=True):
@@ -63,49 +30,21 @@ class AssistantProfile(Struct, frozen=True):
     shared: int
     firsts: Counter[ProductId]
     named: Counter[ProductId]
-    noise: Noise | None
+    noise: Repeats | None
 
 
-def tallies(polls: Iterable[Poll]) -> dict[str, Tally]:
-    """What came of each assistant's polls of a category, oldest first."""
-    by_model: dict[str, list[Poll]] = {}
-    for poll in polls:
-        by_model.setdefault(poll.model, []).append(poll)
-    return {model: _tally(own) for model, own in by_model.items()}
+class AssistantPair(Struct, frozen=True):
+    """Two assistants over the categories in which both are counted; ``same`` #1s of ``of``.
 
+    ``overlap`` is the mean average overlap of their lists, 0 to 1. ``closest`` and ``furthest``
+    are categories with the overlap of their two lists, the most and the least alike first.
+    """
 
-def _tally(polls: Sequence[Poll]) -> Tally:
-    failures: dict[FailureKind, int] = {}
-    times: defaultdict[str | None, list[str]] = defaultdict(list)
-    for poll in polls:
-        if poll.failure == "withheld":
-            continue  # it counts nowhere
-        if poll.failure:
-            failures[poll.failure] = failures.get(poll.failure, 0) + 1
-        else:
-            times[poll.served_model].append(poll.polled_at)
-    services = [Service(version, min(at), max(at), len(at)) for version, at in times.items()]
-    return Tally(sum(map(len, times.values())), failures, tuple(services))
-
-
-def total(tallies: Iterable[Tally]) -> Tally:
-    """Several categories' polls as one; versions by the time of their first answer."""
-    answers = 0
-    failures: Counter[FailureKind] = Counter()
-    services: dict[str | None, Service] = {}
-    for tally in tallies:
-        answers += tally.answers
-        failures.update(tally.failures)
-        for each in tally.services:
-            known = services.get(each.version, each)
-            services[each.version] = Service(
-                each.version,
-                min(known.first, each.first),
-                max(known.last, each.last),
-                each.answers + (known.answers if known is not each else 0),
-            )
-    order = sorted(services.values(), key=lambda each: (each.first, each.version or ""))
-    return Tally(answers, failures, tuple(order))
+    same: int
+    of: int
+    overlap: float
+    closest: tuple[tuple[Leaderboard, float], ...]
+    furthest: tuple[tuple[Leaderboard, float], ...]
 
 
 def profile(
@@ -114,7 +53,7 @@ def profile(
     aggregates: Iterable[CategoryAggregate],
     repeats: Sequence[Repeats],
 ) -> AssistantProfile:
-    """One assistant over all categories; polls of deleted ones count in its tally."""
+    """Return one assistant over all categories; polls of deleted ones count in its tally."""
     own = [(board, a) for board in leaderboards for a in board.counted if a.model == model]
     agreeing = [
         answer.answered.first == board.agreement.product for board, answer in own if board.agreement
@@ -128,5 +67,33 @@ def profile(
         shared=len(agreeing),
         firsts=Counter(answer.answered.first for _, answer in own),
         named=Counter(product for _, answer in own for product in answer.picks),
-        noise=Noise.of(repeats),
+        noise=Repeats.mean(repeats),
     )
+
+
+def pair(
+    leaderboards: Sequence[Leaderboard], one: str, other: str, most: int
+) -> AssistantPair | None:
+    """Return how alike two assistants are; ``None`` where no category counts both."""
+    key = (min(one, other), max(one, other))
+    shared = [
+        (board, board.agreement.overlaps[key])
+        for board in leaderboards
+        if board.agreement and key in board.agreement.overlaps
+    ]
+    if not shared:
+        return None
+    firsts = [firsts_of(board) for board, _ in shared]
+    order = sorted(shared, key=lambda pair: (pair[1], pair[0].slug))
+    return AssistantPair(
+        same=sum(of_board[one] == of_board[other] for of_board in firsts),
+        of=len(shared),
+        overlap=fmean(overlap for _, overlap in shared),
+        closest=tuple(order[: -most - 1 : -1]),
+        furthest=tuple(order[:most]),
+    )
+
+
+def firsts_of(board: Leaderboard) -> dict[str, ProductId]:
+    """Return the #1 of each counted assistant."""
+    return {answer.model: answer.answered.first for answer in board.counted}

@@ -5,26 +5,19 @@ name and aliases; a key claimed twice belongs to nobody (store/README.md, Names)
 no product file owns stands for a provisional product of its own, known by its key.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from slugify import slugify
 
-from store.cleaning import IGNORABLE
-from store.records import MAX_SLUG
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from store.records import Product
+from store.records import Product
+from store.text import IGNORABLE, MAX_SLUG
 
 _DIGITS = 6
 """Hex digits of a digest in a slug: 16.7 million values; published, so never to be changed."""

@@ -1,27 +1,18 @@
 """The sentences people quote: verdicts, consensus and disagreement (store/README.md, Figures)."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from store.rankings.agreement import Agreement
 from store.rankings.certainty import FEWEST_DAYS, Level
-from store.rankings.merging import PLACES
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import PLACES, CountedAnswer, Entry
 from store.rankings.names import ProductId
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from store.rankings.agreement import Agreement
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.merging import CountedAnswer, Entry
-    from store.rankings.rounds import LeaderChange
-    from store.rankings.runs import VersionChange
-    from store.records import Site
-
+from store.rankings.rounds import LeaderChange
+from store.rankings.runs import VersionChange
+from store.records import Site
 
 MAX_QUOTE_CHARS = 200
 """Characters of a model's own words in a verdict at most (store/README.md, Figures)."""

@@ -4,43 +4,35 @@ Counting and merging are those of the leaderboards, applied to the answers known
 day and to the wording that was current then.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Self
 
 from msgspec import Struct
 
-from store.rankings.merging import ResolvedAnswer, count, merge
+from store.rankings.merging import ResolvedAnswer, Wordings, count, merge, places, standing
+from store.rankings.names import ProductId, Spelling
+from store.rankings.rounds import LeaderChange, Round
 from store.rankings.runs import VersionChange
-from store.rankings.wordings import Wordings, standing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from store.rankings.merging import Entry
-    from store.rankings.names import ProductId, Spelling
-    from store.rankings.rounds import LeaderChange, Round
-    from store.records import Category, Poll, Site
-
+from store.records import Category, Poll, Site
 
 Obstacle = Literal["question", "assistants", "instrument"]
-"""What keeps two rankings from being compared: what was asked, who answered, how it was asked."""
+"""An obstacle to comparing two rankings: what was asked, who answered, how it was asked."""
 
 
 class Basis(Struct, frozen=True):
-    """What a ranking is of: one question, and assistants, each with the instrument."""
+    """The question and the assistants of a ranking, each with the instrument."""
 
     question: str
     instruments: Mapping[str, str | None]
 
     @classmethod
-    def of(cls, answers: Sequence[ResolvedAnswer]) -> Basis:
+    def of(cls, answers: Sequence[ResolvedAnswer]) -> Self:
         """Return that of a ranking, by the answers that it counts."""
         instruments = {answer.model: answer.poll.instrument or None for answer in answers}
         return cls(answers[0].question, instruments)
 
-    def obstacle(self, other: Basis) -> Obstacle | None:
+    def obstacle(self, other: "Basis") -> Obstacle | None:
         """Return what keeps places from being compared, like with like."""
         if self.question != other.question:
             return "question"
@@ -50,7 +42,7 @@ class Basis(Struct, frozen=True):
 
 
 class DayPick(Struct, frozen=True):
-    """What came of a model's polls of one day; ``product`` is its #1 if one succeeded."""
+    """The outcome of a model's polls of one day; ``product`` is its #1 if one succeeded."""
 
     poll: Poll
     kind: Literal["first", "failed", "withheld"]
@@ -75,7 +67,7 @@ class Day(Struct, frozen=True):
 
     @property
     def answered(self) -> bool:
-        """Whether any poll of the day brought an answer."""
+        """Return whether any poll of the day brought an answer."""
         return any(mark.kind == "first" for mark in self.marks.values())
 
 
@@ -88,14 +80,13 @@ def follow(
     slugs: Mapping[ProductId, str],
     rounds: Sequence[Round],
 ) -> Iterator[Day]:
-    """The days of a category's polls, oldest first; a failure never hides an answer of its day.
+    """Yield the days of a category's polls, oldest first; ``rounds`` are those of the category.
 
-    ``rounds`` are those of the category.
-
-    A withheld poll shows on its day, unless it is later than the poll after it.
+    A failure never hides an answer of its day. A withheld poll shows on its day, unless it is later
+    than the poll after it.
     """
-    asked: Wordings[ResolvedAnswer] = Wordings(category.question)
-    leaders = {played.date: played.leader for played in rounds}
+    wordings: Wordings[ResolvedAnswer] = Wordings(category.question)
+    leaders = {round_.date: round_.leader for round_ in rounds}
     newest: str | None = None
     served: dict[str, ResolvedAnswer] = {}
     for date, group in groupby(_in_time(polls), key=lambda poll: poll.polled_at[:10]):
@@ -104,13 +95,13 @@ def follow(
         for poll in group:
             if poll.succeeded:
                 answered = ResolvedAnswer.of(poll, category, resolved)
-                asked.add(answered)
+                wordings.add(answered)
                 served[poll.model] = answered
                 newest = poll.polled_at
                 marks[poll.model] = DayPick(poll, "first", answered.first)
             elif poll.model not in marks or marks[poll.model].kind != "first":
                 marks[poll.model] = DayPick(poll, "withheld" if poll.withheld is True else "failed")
-        stands = standing(asked.all(), newest, models, site)
+        stands = standing(wordings.all(), newest, models, site)
         entries = merge(count(stands.answers), slugs) if stands else ()
         ranks = {entry.product: entry.rank for entry in entries}
         yield Day(
@@ -125,16 +116,10 @@ def follow(
 
 
 def _in_time(polls: Sequence[Poll]) -> list[Poll]:
-    """The polls without those withheld that are later than what was appended after them."""
+    """Return the polls but for those withheld that are later than what was appended after them."""
     shown: list[Poll] = []
     for poll in reversed(polls):
         after = shown[-1].polled_at if shown else poll.polled_at
         if poll.withheld is not True or poll.polled_at <= after:
             shown.append(poll)
     return shown[::-1]
-
-
-def places(entries: Sequence[Entry]) -> dict[ProductId, int]:
-    """The rank of every entry, or the best of those it is truly tied with."""
-    best: dict[tuple[int, ...], int] = {}
-    return {entry.product: best.setdefault(entry.merit, entry.rank) for entry in entries}

@@ -6,7 +6,7 @@ from typing import NoReturn
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.names import slug as slug_of
 from store.rankings.products import ProductProfile
-from store.rankings.topics import RankedTopic
+from store.rankings.site_summary import RankedTopic
 from store.records import Problem
 from store.snapshot import Snapshot
 from store.web import as_of
@@ -211,6 +211,12 @@ def no_experiment(view: View, slug: str) -> Refused:
         return _faulty(slug, fault)
     why = f'No experiment with the slug "{slug}". /labs lists them all.'
     return Refused("unknown-experiment", why)
+
+
+def no_cursor(what: str) -> Refused:
+    """Return why a list does not go on from ``before``."""
+    why = f"before is the id of no {what}. Take it from the end of the part before this one."
+    return Refused("unknown-cursor", why)
 
 
 def place(view: View, slug: str, product: str, kind: str) -> tuple[Leaderboard, ProductProfile]:

@@ -18,10 +18,11 @@ from msgspec import NODEFAULT, Meta, Struct
 from rapidfuzz.process import extractOne
 from werkzeug.datastructures import MultiDict
 
-from store.records import MAX_SLUG, SLUG_PATTERN
 from store.search import Kind
+from store.text import MAX_SLUG, SLUG_PATTERN
 from store.web.errors import Moved, ParameterError, Refused
-from store.web.tables import Format
+
+Format = Literal["json", "jsonl", "csv"]
 
 MAX_QUERY = 200
 HITS = 10

@@ -24,9 +24,9 @@ import msgspec
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from store.memory import Store
 from store.search import SURE
 from store.search.meaning import Meaning
+from store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,14 +12,13 @@ import msgspec
 from msgspec import Raw, Struct, to_builtins
 
 from store.history import HistoryError
-from store.web import api, lookup
-from store.web import shapes as wire
+from store.web import history, listings, lookup, trends, verdicts
 from store.web.errors import Moved, ParameterError, Refused
-from store.web.history_shapes import PollHistory
 from store.web.openapi import properties_of, typed
 from store.web.pages import comparisons, evidence, news
 from store.web.queries import (
     AsOf,
+    Categories,
     CategoryCall,
     Changes,
     History,
@@ -32,9 +31,8 @@ from store.web.queries import (
     from_call,
 )
 from store.web.rendering import environment, render
-from store.web.search_shapes import SearchResults
-from store.web.search_view import search_results
-from store.web.shapes import JsonObject
+from store.web.search import SearchResults, search_results
+from store.web.shapes import CategoryVerdict, JsonObject, ProductRecord
 from store.web.view import View
 
 MOST_PLACES = 2
@@ -58,6 +56,24 @@ READ_ONLY = {
 }
 OTHER_NAMES = {"query": "q", "as_of": "asOf"}
 """Names of arguments that are taken as well."""
+
+
+class PollHistory(JsonObject, frozen=True, kw_only=True):
+    """The newest polls of a category."""
+
+    slug: str
+    model: str | None
+    total: int
+    next_before: str | None
+    polls: list[history.PollRecord]
+
+
+class CategoryPage(JsonObject, frozen=True, kw_only=True):
+    """A part of the list of ranked categories."""
+
+    total: int
+    next_offset: int | None
+    categories: list[listings.CategoryItem]
 
 
 class Tool(Struct, frozen=True):
@@ -174,7 +190,7 @@ def search_best(view: View, query: SearchCall) -> dict[str, Any]:
     if asks_for_news:
         sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
         most = max(query.limit, NEWEST_CHANGES)
-        listed = api.get_changes(view, Changes(slug=sure[0] if sure else None, limit=most)).value
+        listed = trends.get_changes(view, Changes(slug=sure[0] if sure else None, limit=most)).value
         results |= {name: to_builtins(getattr(listed, name)) for name in NEWS}
         del results["leaders"][most:]
     if results["comparison"] or results["changes"]:
@@ -186,9 +202,9 @@ def get_best_in_category(view: View, query: CategoryCall) -> dict[str, Any]:
     """Return the verdict of a category, and what changed: its #1, its leader, assistants' #1s."""
     slug = _category(view, query.slug)
     verdict: dict[str, Any] = to_builtins(
-        api.get_best_in_category(view, AsOf(slug=slug, as_of=query.as_of))
+        verdicts.get_best_in_category(view, AsOf(slug=slug, as_of=query.as_of))
     )
-    listed = api.get_changes(view, Changes(slug=slug)).value
+    listed = trends.get_changes(view, Changes(slug=slug)).value
     changes: dict[str, list[Any]] = {"changes": listed.changes, "leaders": listed.leaders}
     for name, entries in changes.items():
         known = [c for c in entries if query.as_of is None or c.to_date <= query.as_of]
@@ -212,7 +228,7 @@ def get_product(view: View, query: ProductCall) -> dict[str, Any]:
     slug = query.slug
     if view.snapshot.product(slug) is None:  # only then: redirects of a new snapshot take 30 ms
         slug = view.snapshot.summary.product_redirects.get(slug, slug)
-    record: dict[str, Any] = to_builtins(api.get_product(view, OfProduct(slug=slug)))
+    record: dict[str, Any] = to_builtins(verdicts.get_product(view, OfProduct(slug=slug)))
     end = query.offset + query.limit
     following = end if end < len(record["entries"]) else None
     firsts = [entry for entry in record["entries"] if entry["rank"] == 1]
@@ -230,7 +246,7 @@ def get_poll_history(view: View, query: HistoryCall) -> dict[str, Any]:
     slug = _category(view, query.slug)
     model = lookup.model_parameter(view, query.model, str)
     asked = History(slug=slug, model=model, limit=query.limit, before=query.before)
-    polls = api.get_history(view, asked).value
+    polls = history.get_history(view, asked).value
     models = view.snapshot.line_indexes[slug].models
     return {
         "slug": slug,
@@ -247,7 +263,7 @@ def list_categories(view: View, query: ListCall) -> dict[str, Any]:
     words = (query.q or "").casefold().split()
     items = [
         item
-        for item in view.category_items(topic.leaderboards if topic else None)
+        for item in listings.list_categories(view, Categories(topic=topic.slug if topic else None))
         if all(word in f"{item.title} {item.slug}".casefold() for word in words)
     ]
     end = query.offset + query.limit
@@ -277,12 +293,12 @@ TOOLS = {
          "leaders": {"anyOf": [_LIST, {"type": "null"}]}, "total": _NUMBER},
     ),
     "get_best_in_category": Tool(
-        "Best in a category", CategoryCall, wire.CategoryVerdict, get_best_in_category,
+        "Best in a category", CategoryCall, CategoryVerdict, get_best_in_category,
         {"news": {"anyOf": [_OBJECT, {"type": "null"}]}, "changes": _LIST, "leaders": _LIST},
         LEFT_OUT,
     ),
     "get_product": Tool(
-        "A product's rankings", ProductCall, wire.ProductRecord, get_product,
+        "A product's rankings", ProductCall, ProductRecord, get_product,
         {"firstPlaces": {"type": "integer"}, "clearFirstPlaces": {"type": "integer"},
          "nextOffset": _NUMBER},
     ),
@@ -290,6 +306,6 @@ TOOLS = {
         "Poll history of a category", HistoryCall, PollHistory, get_poll_history
     ),
     "list_categories": Tool(
-        "List the categories", ListCall, wire.CategoryPage, list_categories
+        "List the categories", ListCall, CategoryPage, list_categories
     ),
 }  # fmt: skip

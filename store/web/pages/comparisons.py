@@ -6,15 +6,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from store.rankings import comparing
+from store.rankings import assistants, comparing
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import Entry
+from store.rankings.merging import Entry, places
 from store.rankings.names import slug as slug_of
 from store.rankings.products import ProductProfile
-from store.rankings.timelines import places
 from store.snapshot import Snapshot
-from store.web.addresses import compare_path
-from store.web.view import View
+from store.web.view import View, compare_path
 
 MODELS = "models/"
 """What stands before an assistant's slug where a product's could stand too."""
@@ -160,7 +158,7 @@ def products(one: ProductProfile, other: ProductProfile, view: View) -> dict[str
     mine, its = view.standings(one), view.standings(other)
     others = {board.slug: entry for board, entry in its}
     shared = [(b, entry, others[b.slug]) for b, entry in mine if b.slug in others]
-    meetings = comparing.meet(sorted(shared, key=lambda each: each[0].by_title))
+    meetings = [comparing.meet(*each) for each in sorted(shared, key=lambda s: s[0].by_title)]
     both = {board.slug for board, _, _ in shared}
     higher = [meeting.higher for meeting in meetings]
     ahead = [meeting.ahead for meeting in meetings]
@@ -199,11 +197,11 @@ def models(one: str, other: str, view: View) -> dict[str, Any]:
     """Two assistants: how alike they are, where they differ, and what each likes best."""
     summary, known = view.snapshot.summary, view.snapshot.products
     slugs = {model: slug for slug, model in summary.model_slugs.items()}
-    found = comparing.pair(summary.ranked, one, other, LONG_LIST)
+    found = assistants.pair(summary.ranked, one, other, LONG_LIST)
     profiles = [summary.assistants[model] for model in (one, other)]
 
     def firsts(board: Leaderboard) -> list[ProductProfile | None]:
-        by_model = comparing.firsts_of(board)
+        by_model = assistants.firsts_of(board)
         return [known.get(by_model[model]) for model in (one, other)]
 
     favourites = [

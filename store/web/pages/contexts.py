@@ -8,9 +8,9 @@ from msgspec import Struct
 from store.rankings import sentences
 from store.rankings.changes import Change
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import PLACES, Entry
+from store.rankings.merging import PLACES, Entry, places
 from store.rankings.products import ProductProfile
-from store.rankings.timelines import Day, places
+from store.rankings.timelines import Day
 from store.snapshot import Snapshot
 from store.web.pages import charts, comparisons, discovery, pictures
 from store.web.pages.answer_box import answer_box, level_in_words, speaker

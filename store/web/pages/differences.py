@@ -3,9 +3,9 @@
 from msgspec import Struct
 
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import CountedAnswer
+from store.rankings.merging import CountedAnswer, places
 from store.rankings.products import ProductProfile
-from store.rankings.timelines import Basis, Obstacle, places
+from store.rankings.timelines import Basis, Obstacle
 from store.snapshot import Snapshot
 from store.web import as_of
 from store.web.as_of import Lines

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from store.web.answers import newest
-from store.web.labs_view import labs
+from store.web.listings import get_labs
 from store.web.pages.routes import page, resource
 from store.web.queries import Query
 from store.web.shapes import CategoryVerdict
@@ -27,7 +27,7 @@ def site_map(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     snapshot = view.snapshot
     newest = (snapshot.summary.last_poll or "")[:10] or None
     places: list[tuple[str, str | None]] = [(view.at.page(page), newest) for page in PAGES]
-    places += [(experiment.url, experiment.date) for experiment in labs(view).experiments]
+    places += [(lab.url, lab.date) for lab in get_labs(view, Query()).experiments]
     places += [(view.at.topic_page(topic.slug), newest) for topic in snapshot.summary.topics]
     places += [(view.at.model_page(slug), newest) for slug in snapshot.summary.model_slugs]
     places += [

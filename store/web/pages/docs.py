@@ -10,7 +10,7 @@ import msgspec
 from markupsafe import Markup, escape
 from werkzeug.datastructures import MultiDict
 
-from store.web import api
+from store.web import verdicts
 from store.web.errors import Moved, Refused, problem
 from store.web.queries import AsOf, Changes, from_address
 from store.web.view import View
@@ -58,11 +58,11 @@ def problems(view: View) -> list[str]:
         ),
         (
             f"/api/v1/best/{slug}s.json",
-            lambda: api.get_best_in_category(view, AsOf(slug=f"{slug}s")),
+            lambda: verdicts.get_best_in_category(view, AsOf(slug=f"{slug}s")),
         ),
         (
             f"/api/v1/best/{slug}.json?asOf=2000-01-01",
-            lambda: api.get_best_in_category(view, AsOf(slug=slug, as_of="2000-01-01")),
+            lambda: verdicts.get_best_in_category(view, AsOf(slug=slug, as_of="2000-01-01")),
         ),
     )
     bodies = []

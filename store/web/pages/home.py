@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.sentences import listed, number_in_words
-from store.rankings.topics import RankedTopic
+from store.rankings.site_summary import RankedTopic
 from store.snapshot import Snapshot
 from store.web.pages.answer_box import Square, level_in_words, squares_now
 from store.web.pages.contexts import PickChange, pick_changes

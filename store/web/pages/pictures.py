@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import PLACES
+from store.rankings.merging import PLACES, places
 from store.rankings.products import ProductProfile
-from store.rankings.sentences import listed
-from store.rankings.timelines import places
+from store.rankings.sentences import agreement_wording, listed
 from store.web import lookup
 from store.web.answers import Body, Route
 from store.web.pages.answer_box import level_in_words
@@ -20,6 +19,7 @@ from store.web.pages.routes import of_category, of_product, page, resource
 from store.web.queries import OfCategory, Slug
 from store.web.rendering import render_page
 from store.web.shapes import CategoryVerdict
+from store.web.verdicts import category_verdict
 from store.web.view import View
 
 SVG = "image/svg+xml"
@@ -121,7 +121,7 @@ def shield(view: View, query: Place) -> bytes:
 def ranking(view: View, query: OfCategory) -> dict[str, Any]:
     """Draw a ranking's first places, with their source."""
     board = lookup.board(view, query.slug, view.at.ranking_picture)
-    verdict = view.category_verdict(board)
+    verdict = category_verdict(view, board)
     room, best = EMBEDDED_WIDTH - 40, places(board.entries)
     most = PLACES * len(board.counted)
     rows = [
@@ -167,7 +167,7 @@ def _card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str,
     names = listed([view.snapshot.products[product].name for product in board.firsts])
     sizes = [size for size in (72, 60, 48) if len(lines(names, size, room, 99)) == 1]
     size = sizes[0] if sizes else 48
-    wording = view.wording(board)
+    wording = agreement_wording(board, view.name, view.site.stale_after_days)
     return {
         "titles": lines(verdict.title, 44, room, 2),
         "first": "Most recommended: a tie" if len(board.firsts) > 1 else "Most recommended",
@@ -206,7 +206,7 @@ def card(draw: Callable[[bytes], bytes]) -> Route:
     @resource("/cards/best/<slug>.png", PNG, basis=of_category)
     def drawn(view: View, query: OfCategory) -> Body:
         board = lookup.board(view, query.slug, view.at.card)
-        context = _card(board, view.category_verdict(board), view)
+        context = _card(board, category_verdict(view, board), view)
         source = render_page("card.svg", view, **context) + mark_of(draw)
         headers = {"Content-Type": PNG, "Link": view.page_link(_same(view, query))}
         return Body(source, headers, draw=draw)

@@ -4,7 +4,7 @@ from collections.abc import Container
 
 from flask import Request, request
 
-from store.records import MAX_SLUG
+from store.text import MAX_SLUG
 from store.web.errors import Refused, Suggestion
 from store.web.rendering import render_page
 from store.web.view import View

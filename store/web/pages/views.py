@@ -11,7 +11,7 @@ from store.rankings import sentences
 from store.rankings.certainty import Level
 from store.rankings.experiments import track_record_sentence
 from store.rankings.leaderboards import Leaderboard, leader_changes
-from store.web import api, as_of, descriptions, labs_view, lookup
+from store.web import as_of, listings, lookup, openapi, trends, verdicts
 from store.web.answers import FOR_GOOD, Body, Route, newest
 from store.web.errors import CODES, ParameterError, Refused
 from store.web.pages import (
@@ -35,11 +35,12 @@ from store.web.queries import (
     OfSlug,
     Query,
     Search,
+    Tabular,
     Text,
     Words,
 )
 from store.web.rendering import MEDIA_TYPES, assets, version
-from store.web.search_view import search_results
+from store.web.search import of_search, search_results
 from store.web.view import View
 
 JSON = "application/json"
@@ -117,17 +118,17 @@ def topics(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
 @page("/mentions", "mentions.html", same=lambda view, _: view.at.api("mentions.json"))
 def mentions(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show the products that are named most."""
-    return {"mentions": view.mention_list()}
+    return {"mentions": trends.get_mentions(view, Tabular())}
 
 
 @page("/labs", "labs.html", same=lambda view, _: view.at.api("labs.json"))
 def labs(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show all experiments."""
-    return {"labs": labs_view.labs(view)}
+    return {"labs": listings.get_labs(view, Query())}
 
 
 @page("/methodology", "methodology.html")
-def methodology(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+def methodology(view: View, query: Query) -> dict[str, Any]:
     """Show how the figures are made."""
     snapshot, leaderboards = view.snapshot, view.snapshot.summary.ranked
     labels = [board.agreement.label for board in leaderboards if board.agreement]
@@ -137,7 +138,7 @@ def methodology(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
         "tied": sum(any(entry.tied for entry in board.entries) for board in leaderboards),
         "stale": sum(answer.stale for board in leaderboards for answer in board.counted),
         "polls": sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
-        "instruments": view.instrument_list().instruments,
+        "instruments": listings.get_instruments(view, query).instruments,
         "confirmed": sum(change.confirmed for change in snapshot.summary.changes),
         "record": track_record_sentence(snapshot.summary.track_record),
     }
@@ -146,7 +147,7 @@ def methodology(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
 @page("/docs", "docs.html", basis=newest, same=lambda view, _: view.at.api("openapi.json"))
 def documentation(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show the API, from its own description."""
-    document = descriptions.get_openapi(view, Query())
+    document = openapi.get_openapi(view, Query())
     return {
         "document": document,
         "endpoints": list(docs.endpoints(document)),
@@ -188,7 +189,7 @@ def _same_search(view: View, query: MaybeSearch) -> str:
     return view.at.search(query.q) if query.q else view.at.api("categories.json")
 
 
-@page("/search", "search.html", basis=api.of_search, same=_same_search)
+@page("/search", "search.html", basis=of_search, same=_same_search)
 def search(view: View, query: MaybeSearch) -> dict[str, Any]:
     """Show what fits a query; without one, every category, or those of one level."""
     if query.q is None:
@@ -244,8 +245,8 @@ def category(view: View, query: AsOf) -> dict[str, Any]:
     """Show a verdict, how sure it is, and where it comes from."""
     day, slug = query.as_of, query.slug
     current = lookup.board(view, slug, partial(view.at.category_page, as_of=day))
-    board = api.board_of_day(view, current, day)
-    verdict = view.category_verdict(board, day)
+    board = verdicts.board_of_day(view, current, day)
+    verdict = verdicts.category_verdict(view, board, day)
     cited = day or as_of.cited_day(view.snapshot, slug)
     final = as_of.is_final(view.snapshot, cited)
     return {
@@ -300,7 +301,7 @@ def _days(view: View, query: FromTo) -> dict[str, str]:
 def product(view: View, query: OfProduct) -> dict[str, Any]:
     """Show a product on every leaderboard."""
     named = lookup.product(view, query.slug, view.at.product_page)
-    record = view.product_record(named)
+    record = verdicts.product_record(view, named)
     return contexts.product(named, record, evidence.mentions(view, named), view)
 
 
@@ -319,7 +320,7 @@ def product_polls(view: View, query: OfProduct) -> dict[str, Any]:
 @page("/labs/<slug>", "experiment.html", same=lambda view, _: view.at.api("labs.json"))
 def experiment(view: View, query: OfSlug) -> dict[str, Any]:
     """Show the write-up of an experiment."""
-    experiments = labs_view.labs(view).experiments
+    experiments = listings.get_labs(view, Query()).experiments
     found = next((each for each in experiments if each.slug == query.slug), None)
     if found is None:
         raise lookup.no_experiment(view, query.slug)
