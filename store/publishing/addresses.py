@@ -5,7 +5,6 @@ from pathlib import Path
 
 from flask import Flask
 
-from store.rankings.names import slug as slug_of
 from store.snapshot import Snapshot
 
 LEFT_OUT = ("/best/<slug>/changes", "/api/v1/")
@@ -22,7 +21,6 @@ def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
         **dict.fromkeys(OF_CATEGORIES, sorted(snapshot.leaderboards)),
         **dict.fromkeys(OF_PRODUCTS, sorted(filter(snapshot.product, snapshot.product_slugs))),
         "topics": [topic.slug for topic in snapshot.summary.topics],
-        "models": sorted(snapshot.summary.model_slugs),
         "labs": sorted(computed | snapshot.catalogue.labs.keys()),
         "static": sorted(path.name for path in static.glob("*")),
     }
@@ -30,8 +28,8 @@ def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
     for slug in snapshot.leaderboards:
         for product in snapshot.aggregates[slug].product_stats:
             address = snapshot.products[product].slug
-            for kind in ("svg", "json") if snapshot.product(address) else ():
-                yield f"/badge/{slug}/{address}.{kind}"
+            if snapshot.product(address):
+                yield f"/badge/{slug}/{address}.svg"
 
 
 def moved_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
@@ -40,7 +38,6 @@ def moved_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
     values = {
         **dict.fromkeys(OF_CATEGORIES, summary.category_redirects),
         **dict.fromkeys(OF_PRODUCTS, summary.product_redirects),
-        "models": {slug_of(name): name for name in snapshot.catalogue.former_names},
     }
     general = set(_paths(app, {}))
     yield from (path for path in _paths(app, values) if path not in general)

@@ -78,7 +78,6 @@ def _body() -> bytes:
 @resource(
     "/.well-known/mcp/server-card.json",
     CARD_TYPE,
-    link=lambda view, _: view.link(view.at.page()),
     needs_history=False,
 )
 def card(view: View, query: Query) -> bytes:  # noqa: ARG001

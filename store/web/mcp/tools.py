@@ -15,7 +15,7 @@ from store.history import HistoryError
 from store.web import history, listings, lookup, trends, verdicts
 from store.web.errors import Moved, ParameterError, Refused
 from store.web.openapi import properties_of, typed
-from store.web.pages import comparisons, evidence, news
+from store.web.pages import comparisons, differences
 from store.web.queries import (
     AsOf,
     Categories,
@@ -184,7 +184,7 @@ def search_best(view: View, query: SearchCall) -> dict[str, Any]:
     results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, MOST_PLACES))
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
-    pair = comparisons.products_in(query.q, view)
+    pair = comparisons.pair_in(query.q, view)
     results["comparison"] = comparisons.summary(*pair, view) if pair else None
     results |= dict.fromkeys(NEWS)
     if asks_for_news:
@@ -219,8 +219,8 @@ def get_best_in_category(view: View, query: CategoryCall) -> dict[str, Any]:
 def _news(view: View, slug: str) -> dict[str, Any] | None:
     """Return whether another product is first than on the last day before, in a sentence."""
     board = view.snapshot.leaderboards[slug]
-    changed = news.news(board, evidence.days(view, slug), view.snapshot.products)
-    return {"since": changed.since, "sentence": changed.leader} if changed else None
+    changed = differences.between(view, board)
+    return {"since": changed.start, "sentence": changed.leader} if changed else None
 
 
 def get_product(view: View, query: ProductCall) -> dict[str, Any]:
