@@ -13,10 +13,9 @@ from werkzeug.serving import is_running_from_reloader
 from store import cli, monitoring
 from store.files import DataDirectoryError
 from store.history import HistoryError
-from store.memory import Store
 from store.search.meaning import Meaning
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
-from store.watcher import Watcher
+from store.store import Store, Watcher
 from store.web import hosts, service
 
 if TYPE_CHECKING:

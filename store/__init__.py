@@ -6,10 +6,8 @@ An import may only point down this list, and modules on one line do not import e
     gunicorn
     monitoring
     web | polls
-    watcher
     publishing
-    memory
-    edits
+    store
     snapshot
     counting
     files | history | rankings
@@ -19,7 +17,7 @@ An import may only point down this list, and modules on one line do not import e
     json_positions
     line_codec
     records | settings
-    urls | cleaning | times | disk
+    text | disk
 
 ``[tool.importlinter]`` in ``pyproject.toml`` holds the rule, ``tests/test_house.py`` checks it.
 """

@@ -18,8 +18,8 @@ from msgspec import Struct
 from store.history import HistoryError, damage
 from store.rankings import aggregates
 from store.rankings.poll_states import PollStates
-from store.records import Problem, is_slug
-from store.times import rfc3339
+from store.records import Problem
+from store.text import is_slug, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence

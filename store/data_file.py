@@ -25,10 +25,10 @@ from store.records import (
     DataFile,
     Models,
     Problem,
+    Topics,
     instrument_id,
-    is_slug,
 )
-from store.urls import is_url
+from store.text import ascii_url, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -74,9 +74,9 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
 
 
 class Loaded(Struct, frozen=True):
-    """A file as it was last looked at: the record and text in use, if any, and the problems in it.
+    """The last look at a file: the record and text in use, if any, and the problems in it.
 
-    ``signature`` is that of what was looked at.
+    ``signature`` is that of the file when it was looked at.
     """
 
     record: DataFile | None
@@ -86,7 +86,7 @@ class Loaded(Struct, frozen=True):
 
 
 def load(directory: Path, name: str) -> Loaded | None:
-    """Read one file by its relative name, with every problem in it; ``None`` if it just went."""
+    """Return one file, by its relative name, with every problem in it; ``None`` if it just went."""
     path, signature = directory / name, MISSING
     try:
         data, signature = _read(real_path(path, directory))
@@ -101,7 +101,7 @@ def load(directory: Path, name: str) -> Loaded | None:
         why = _REFUSED.get(error.errno or 0, f"cannot be read: {error.strerror}")
         return _unusable(name, signature, why)
     if name not in SINGLE and not is_slug(slug_of(name)):
-        message = f'the file name "{slug_of(name)}" is no slug; use a-z, 0-9 and single hyphens'
+        message = f'the file name "{slug_of(name)}" is not a slug; use a-z, 0-9 and single hyphens'
         return _unusable(name, signature, f"{message}, at most 100")
     if folder_of(name) == "instruments" and instrument_id(data) != slug_of(name):
         message = "it is not the text that its name is the digest of; put it back from a copy"
@@ -110,7 +110,7 @@ def load(directory: Path, name: str) -> Loaded | None:
 
 
 def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded:
-    """What the bytes of a data file say, or every mistake in them."""
+    """Return what the bytes of a data file say, or every mistake in them."""
     kind = SINGLE.get(name) or FOLDERS[folder_of(name)]
     try:
         record = msgspec.json.decode(data, type=kind)
@@ -118,19 +118,17 @@ def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded
         json_positions.refuse_duplicates(text)
     except (ValueError, RecursionError) as error:
         return Loaded(None, "", tuple(_explain(name, data, kind, error)), signature)
-    if isinstance(record, Models):
-        problems = [problem_in(text, name, path, why) for path, why in _shared_names(record)]
-        return Loaded(None if problems else record, text, tuple(problems), signature)
-    return Loaded(record, text, (), signature)
+    problems = tuple(problem_in(text, name, path, message) for path, message in _repeats(record))
+    return Loaded(None if problems else record, text, problems, signature)
 
 
 def slug_of(name: str) -> str:
-    """The slug of what a file of this name describes."""
+    """Return the slug of what a file of this name describes."""
     return name.rpartition("/")[2].removesuffix(".json")
 
 
 def folder_of(name: str) -> str:
-    """The folder that a file of this name is in; empty for those in none."""
+    """Return the folder that a file of this name is in; an empty one for those in none."""
     return name.rpartition("/")[0]
 
 
@@ -139,7 +137,7 @@ def _unusable(name: str, signature: Signature, message: str) -> Loaded:
 
 
 def _read(path: Path) -> tuple[bytes, Signature]:
-    """A regular file's bytes, and its signature after they were read."""
+    """Return a regular file's bytes, and its signature after they were read."""
     with opened(path) as handle:
         size = os.fstat(handle).st_size
         if size > MAX_BYTES:
@@ -150,19 +148,28 @@ def _read(path: Path) -> tuple[bytes, Signature]:
 def problem_in(
     text: str, name: str, path: JsonPath, message: str, severity: Severity = "error"
 ) -> Problem:
-    """A problem at one value of a file's text."""
+    """Return a problem at one value of a file's text."""
     offset = _offsets(text).get(path, 0)
     return Problem(name, *json_positions.line_and_column(text, offset), message, severity)
 
 
 @lru_cache(maxsize=1)
 def _offsets(text: str) -> Mapping[JsonPath, int]:
-    """Where everything stands in a text; kept because one file can have a thousand problems."""
+    """Return where everything stands in a text; cached, for a file can have a thousand problems."""
     return json_positions.parse(text).offsets
 
 
-def _shared_names(models: Models) -> Iterator[tuple[JsonPath, str]]:
-    """Where an assistant claims a name, present or former, of another, and what to say of it."""
+def _repeats(record: DataFile) -> Iterator[tuple[JsonPath, str]]:
+    """Yield place and sentence for each name of an assistant, or slug of a topic, that is taken."""
+    if isinstance(record, Models):
+        yield from _repeated_names(record)
+    elif isinstance(record, Topics):
+        yield from _repeated_slugs(("topics",), [topic.slug for topic in record.topics])
+        for i, topic in enumerate(record.topics):
+            yield from _repeated_slugs(("topics", i, "parts"), [part.slug for part in topic.parts])
+
+
+def _repeated_names(models: Models) -> Iterator[tuple[JsonPath, str]]:
     owners: dict[str, int] = {}
     for i, assistant in enumerate(models.models):
         if owners.setdefault(assistant.name, i) != i:
@@ -174,10 +181,16 @@ def _shared_names(models: Models) -> Iterator[tuple[JsonPath, str]]:
                 yield ("models", i, "former_names", place), message
 
 
-def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> Iterator[Problem]:
-    """Every mistake of a file that failed to load, by place; at least one.
+def _repeated_slugs(path: JsonPath, slugs: list[str]) -> Iterator[tuple[JsonPath, str]]:
+    for i, slug in enumerate(slugs):
+        if slug in slugs[:i]:
+            yield (*path, i, "slug"), f'the slug "{slug}" is there twice; give each its own'
 
-    ``error`` is what the reader said; it counts only where nothing better is found.
+
+def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> Iterator[Problem]:
+    """Yield every mistake of a file that failed to load, by place; at least one.
+
+    ``error`` is the reader's; it counts only where nothing better can be said.
     """
     try:
         text = data.decode()
@@ -190,61 +203,75 @@ def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> 
         )
         return
     parsed = json_positions.parse(text)
-    mistakes = {(issue.offset, issue.message) for issue in parsed.issues}
-    quoted = name not in _PRIVATE
-    if parsed.complete:
-        mistakes.update(_schema_errors(parsed, kind, quoted=quoted))
-    for offset, message in sorted(mistakes or {_as_the_reader_said(parsed, error, quoted=quoted)}):
+    mistakes = set(parsed.mistakes.items())
+    if parsed.offsets:
+        mistakes.update(_schema_errors(parsed, kind, quoted=name not in _PRIVATE))
+    if not mistakes:
+        match = _PATH.search(str(error))
+        steps = _STEP.finditer(match.group(1)) if match else ()
+        path = tuple(int(s.group(2)) if s.group(2) else s.group(1) for s in steps)
+        message = f"{_where(path)} is not what the schema allows"
+        mistakes.add((parsed.offsets.get(path, 0), message))
+    for offset, message in sorted(mistakes):
         yield Problem(name, *json_positions.line_and_column(text, offset), message)
 
 
 def _schema_errors(
     parsed: json_positions.Parsed, kind: type[DataFile], *, quoted: bool
 ) -> Iterator[tuple[int, str]]:
-    """Offset and sentence of everything in a file that its schema does not allow."""
+    """Yield offset and sentence of everything in a file that its schema does not allow.
+
+    Keys that it does not know are ``quoted``, or not.
+    """
     from jsonschema import Draft202012Validator, FormatChecker, validators  # noqa: PLC0415 - 60 ms, rarely needed
 
     exact = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_whole)
     validator = validators.extend(Draft202012Validator, type_checker=exact)
     formats = FormatChecker(["date"])
-    formats.checks("iri")(is_url)
+    formats.checks("iri", raises=ValueError)(_is_url)
     for error in validator(msgspec.json.schema(kind), format_checker=formats).iter_errors(
         parsed.value
     ):
-        yield from _told(parsed, error, quoted=quoted)
+        yield from _sentences(parsed, error, quoted=quoted)
+
+
+def _is_url(value: object) -> bool:
+    """Return whether a value is an address, or not text: that is another mistake."""
+    return not isinstance(value, str) or bool(ascii_url(value))
 
 
 def _is_whole(_: Any, value: Any) -> bool:
-    """Whether a number is written without a point, as the reader wants it."""
+    """Return whether a number is written without a point, as the reader wants it."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _told(parsed: json_positions.Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[int, str]]:
+def _sentences(
+    parsed: json_positions.Parsed, error: Any, *, quoted: bool
+) -> Iterator[tuple[int, str]]:
+    """Yield offset and sentence for each mistake that an error of the validator stands for."""
     path: JsonPath = tuple(error.absolute_path)
-    if path in {issue.path for issue in parsed.issues}:
-        return
     if error.validator == "additionalProperties":
-        known = list(error.schema["properties"])
+        allowed = list(error.schema["properties"])
         for key in error.instance:
-            if key not in known:
-                close = process.extractOne(key, known, score_cutoff=60)
-                hint = f'did you mean "{close[0]}"?' if close else f"allowed are {_listed(known)}"
-                named = f'unknown key "{key}"' if quoted else "an unknown key"
-                yield parsed.offsets[(*path, key)], f"{named}: {hint}"
+            if key not in allowed:
+                close = process.extractOne(key, allowed, score_cutoff=60)
+                hint = f'did you mean "{close[0]}"?' if close else f"allowed are {_listed(allowed)}"
+                subject = f'unknown key "{key}"' if quoted else "an unknown key"
+                yield parsed.offsets[(*path, key)], f"{subject}: {hint}"
     elif "propertyNames" in error.absolute_schema_path:
         message = f"this key must be {error.schema['description']}"
         yield parsed.offsets[(*path, error.instance)], message
     elif error.validator == "anyOf" and (
-        closer := [each for each in error.context if each.validator != "type"]
+        closer := [option for option in error.context if option.validator != "type"]
     ):  # a value that may be null: what is wrong with it if its type was right
-        for each in closer:
-            yield from _told(parsed, each, quoted=quoted)
+        for option in closer:
+            yield from _sentences(parsed, option, quoted=quoted)
     else:
         yield parsed.offsets.get(path, 0), f"{_where(path)} {_fault(error)}"
 
 
 def _fault(error: Any) -> str:
-    """What is wrong with a value, as the rest of a sentence that begins with its place."""
+    """Return what is wrong with a value: the rest of a sentence that begins with its place."""
     limit, value = error.validator_value, error.instance
     match error.validator:
         case "required":
@@ -257,37 +284,22 @@ def _fault(error: Any) -> str:
             entries = "1 entry" if limit == 1 else f"{limit} entries"
             return f"needs at least {entries}, not {len(value)}"
         case "type":
-            wanted = _KINDS[limit]
+            required = _KINDS[limit]
         case "anyOf":
-            wanted = " or ".join(_KINDS[option["type"]] for option in limit)
+            required = " or ".join(_KINDS[option["type"]] for option in limit)
         case "enum":
-            wanted = f"one of {_listed(limit)}"
+            required = f"one of {_listed(limit)}"
         case "minimum" | "exclusiveMinimum" | "maximum":
-            wanted = f"{_BOUNDS[error.validator]} {limit:,}"
+            required = f"{_BOUNDS[error.validator]} {limit:,}"
         case "format" if limit == "date":
-            wanted = "a date such as 2026-11-20"
+            required = "a date such as 2026-11-20"
         case _:
-            wanted = error.schema.get("description", "what the schema allows")
-    return f"must be {wanted}"
-
-
-def _as_the_reader_said(
-    parsed: json_positions.Parsed, error: Exception, *, quoted: bool
-) -> tuple[int, str]:
-    """Offset and sentence of an error that names its own place, as msgspec's do."""
-    message = str(error)
-    match = _PATH.search(message)
-    steps = _STEP.finditer(match.group(1)) if match else ()
-    path = tuple(int(s.group(2)) if s.group(2) else s.group(1) for s in steps)
-    if quoted:
-        told = f"{_where(path)}: {message[: match.start()]}" if match else message
-    else:
-        told = f"{_where(path)} is not what the schema allows"
-    return parsed.offsets.get(path, 0), told
+            required = error.schema.get("description", "what the schema allows")
+    return f"must be {required}"
 
 
 def _where(path: JsonPath) -> str:
-    """A place in words that can be typed into a search: ``models[0].name``."""
+    """Return a place in words that can be typed into a search: ``models[0].name``."""
     steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return steps.lstrip(".") or "the file"
 

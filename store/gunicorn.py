@@ -21,9 +21,9 @@ from gunicorn.glogging import Logger
 from gunicorn.http.errors import ParseException
 
 from store import monitoring
-from store.files import DataDirectoryError, check_start
+from store.files import DataDirectoryError, Files
 from store.settings import Settings, SettingsError
-from store.times import rfc3339
+from store.text import rfc3339
 from store.web.errors import handle_malformed_body
 from store.web.hosts import address
 
@@ -86,7 +86,7 @@ def on_starting(server: Any) -> None:
     server.notify_socket = os.environ.pop("NOTIFY_SOCKET", None)
     try:
         _read_dotenv(server)
-        check_start(Settings.from_env().data_dir)
+        Files(Settings.from_env().data_dir).scan().check_governing()
     except (DataDirectoryError, SettingsError) as error:
         server.log.critical("%s", error)
         sys.exit(1)

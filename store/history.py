@@ -39,7 +39,7 @@ from store.line_codec import (
     whole_lines,
 )
 from store.records import Problem
-from store.times import rfc3339
+from store.text import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

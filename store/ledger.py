@@ -19,9 +19,9 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from store.disk import append_lines, file_locked, make_folder, opened, read_regular, set_aside
+from store.disk import append_lines, locked, make_folder, opened, read_regular, set_aside
 from store.line_codec import stamp, whole, whole_lines
-from store.records import MAX_SLUG, SLUG_PATTERN, is_slug
+from store.text import MAX_SLUG, SLUG_PATTERN, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -295,7 +295,7 @@ class Proof:
             OSError: the folder cannot be made or written to.
         """
         make_folder(self._home)
-        with file_locked(self._home / ".lock", shared=shared, wait=wait):
+        with locked(self._home / ".lock", shared=shared, wait=wait):
             is_new = not any((self._home / name).exists() for name in (LEDGER, HEADS))
             if is_new and not self._files():
                 append_lines(self._home / LEDGER, b"")

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET
 
-from store.cleaning import clean
-from store.records import DOMAIN_PATTERN, MAX_NAME, Poll, Withholding
+from store.records import MAX_NAME, Poll, Withholding
+from store.text import DOMAIN_PATTERN, clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,19 +9,12 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import re
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
-from store import urls
-from store.cleaning import NEVER_NEEDED
-
-SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
-MAX_SLUG = 100
-"""Characters of a slug at most, a published promise (store/README.md, Answers)."""
-DOMAIN_PATTERN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$"
+from store.text import DOMAIN_PATTERN, MAX_SLUG, NEVER_NEEDED, SLUG_PATTERN, URL_RULE, ascii_url
 
 MAX_NAME = 120
 """Characters of a product's name that a poll can bring."""
@@ -62,7 +55,7 @@ HttpUrl = Annotated[
     str,
     Meta(
         max_length=500,
-        description=urls.DESCRIPTION,
+        description=URL_RULE,
         extra_json_schema={"format": "iri"},
     ),
 ]
@@ -137,7 +130,7 @@ def _hold_ascii_url(record: Site | Assistant) -> None:
         ValueError: it is no http or https address; msgspec reports it as a bad value.
     """
     if record.base_url is not None:
-        force_setattr(record, "base_url", urls.ascii_url(record.base_url))
+        force_setattr(record, "base_url", ascii_url(record.base_url))
 
 
 class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -297,17 +290,6 @@ class Topics(DataFile, frozen=True, kw_only=True):
     """``topics.json``: topics with their parts, in the order in which pages show them."""
 
     topics: tuple[Topic, ...]
-
-    def __post_init__(self) -> None:
-        """See that every topic, and every part of a topic, has an address of its own.
-
-        Raises:
-            ValueError: two share a slug; msgspec reports it as a bad value.
-        """
-        parts = ([part.slug for part in topic.parts] for topic in self.topics)
-        for slugs in ([topic.slug for topic in self.topics], *parts):
-            if twice := next((slug for slug in slugs if slugs.count(slug) > 1), None):
-                raise ValueError(f'the slug "{twice}" is there twice; give each its own')
 
 
 class Withholding(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -470,15 +452,3 @@ def _printable(text: str) -> str:
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
     )
-
-
-def is_slug(text: str) -> bool:
-    """Whether a text is lower-case words joined by single hyphens, at most 100 characters.
-
-    >>> is_slug("crm-software"), is_slug("CRM--software")
-    (True, False)
-    """
-    return len(text) <= MAX_SLUG and _SLUG.fullmatch(text) is not None
-
-
-_SLUG = re.compile(SLUG_PATTERN)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.urls import ascii_url
+from store.text import ascii_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from flask import Flask
     from flask.testing import FlaskClient
 
-    from store.memory import Store
     from store.rankings.poll_states import PollStates
     from store.records import Withholding
     from store.snapshot import Snapshot
+    from store.store import Store
     from store.web.endpoints import Endpoint
 
 _MADE: WeakKeyDictionary[Store, dict[str, tuple[int, Made]]] = WeakKeyDictionary()
@@ -250,11 +250,11 @@ def prepared(store: Store, held: Snapshot | None = None) -> dict[str, Made]:
     A snapshot that is ``held`` is shown in place of the current one.
     """
     view = view_of(held or store.snapshot)
-    steps, slugs = view.snapshot.generations, view.snapshot.product_slugs
+    steps, step = view.snapshot.board_steps, view.snapshot.step
     best, product = verdicts.get_best_in_category, verdicts.get_product
     asked: list[tuple[Endpoint, Query, int, str]] = [
-        *[(best, AsOf(slug=s), steps.categories[s], s) for s in view.snapshot.leaderboards],
-        *[(product, OfProduct(slug=s), steps.products[id_], s) for s, id_ in slugs.items()],
+        *[(best, AsOf(slug=s), steps[s], s) for s in view.snapshot.leaderboards],
+        *[(product, OfProduct(slug=s), step, s) for s in view.snapshot.product_slugs],
     ]
     return _held(store, view, asked)
 
@@ -267,7 +267,7 @@ def documents(store: Store) -> dict[str, Made]:
         (listings.get_labs, Query()),
         (trends.get_changes, Changes()), (trends.get_mentions, Tabular()),
     )  # fmt: skip
-    step = view.snapshot.generations.summary
+    step = view.snapshot.step
     return _held(store, view, [(each, query, step, "") for each, query in queries])
 
 

@@ -21,7 +21,7 @@ from small_world import write_small_world
 
 from app import create_app
 from store.settings import Settings
-from store.urls import DESCRIPTION
+from store.text import URL_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -185,7 +185,7 @@ def test_a_base_url_that_is_none_is_refused(base_url: str, monkeypatch: pytest.M
     """A mistake in BASE_URL shows at the start and not in every address."""
     monkeypatch.setenv("BASE_URL", base_url)
     with pytest.raises(
-        click.ClickException, match=rf"^BASE_URL must be {DESCRIPTION}$".replace("?", r"\?")
+        click.ClickException, match=rf"^BASE_URL must be {URL_RULE}$".replace("?", r"\?")
     ):
         create_app()
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from store.counting import as_known, beyond, doubt_clock, in_order, latest_time, records
 from store.history import Log, Stored
-from store.times import rfc3339
+from store.text import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence

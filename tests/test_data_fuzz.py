@@ -22,7 +22,7 @@ from store.cli.checking import problems_in
 from store.data_file import understand
 from store.ledger import Proof
 from store.records import GOVERNING
-from store.watcher import Watcher
+from store.store import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from conftest import Report
     from flask import Flask
 
-    from store.memory import Store
     from store.records import Poll
+    from store.store import Store
 
 PLANTED = "WITHHELD-TEXT"
 SLUGS = [f"thing-{letter}" for letter in "abcdefghij"]

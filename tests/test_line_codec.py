@@ -14,10 +14,10 @@ from builders import answered, failed, line_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.cleaning import clean
 from store.line_codec import decode_line, encode_line
 from store.records import Poll, Usage
 from store.settings import SHIPPED_DATA
+from store.text import clean
 
 NOW = "2026-11-02T06:00:00Z"
 PICK = {"rank": 1, "product": "X", "domain": None, "reason": None, "fixes": []}

@@ -24,7 +24,7 @@ from processes import (
 )
 
 from store.files import Files
-from store.polls.instruments import keep_instrument
+from store.polls.asking import keep_instrument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

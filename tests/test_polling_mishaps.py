@@ -16,7 +16,7 @@ from builders import answered, append, failed
 from processes import call, flask_here, polls, provider, served, until, write_real
 from replaying import answer_text, envelope
 
-from store.times import rfc3339
+from store.text import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

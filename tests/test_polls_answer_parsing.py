@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.cleaning import clean
 from store.polls.answer_parsing import (
     MAX_FIX,
     MAX_FIXES,
@@ -22,8 +21,9 @@ from store.polls.answer_parsing import (
     domain,
     read,
 )
-from store.polls.prompt import ANSWER_SCHEMA
+from store.polls.providers.provider import ANSWER_SCHEMA
 from store.records import MAX_NAME, Answer, Failure
+from store.text import clean
 
 
 def said(*names: str, **members: Any) -> dict[str, Any]:

@@ -14,13 +14,13 @@ from builders import category
 from msgspec import UNSET
 from replaying import Replaying, answer_text, envelope
 
-from store.polls.asking import Outcome, ask, ask_sample, charge_for, outcome_of_result
+from store.polls.asking import Outcome, ask, ask_sample, outcome_of_result, reserve_of
 from store.polls.due import Pair
 from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Response
 from store.polls.secrets import PASTED, SHORTEST, Unready, key_of, poll_without
 from store.polls.sending import Limits, Sender, Unsent
-from store.polls.spending import Budget
+from store.polls.spending import Budget, Charge
 from store.records import Assistant, Poll, Usage
 
 NOW = datetime(2026, 11, 2, 6, tzinfo=UTC)
@@ -40,7 +40,7 @@ def asked(
     sender = Sender(who, threading.Event(), secret=CANARY, limits=Limits(attempts=1))
     purse = account or budget()
     pair = Pair("crm-software", category(), who)
-    charge = charge_for(who, pair.category.question, purse)
+    charge = Charge(purse, reserve_of(who, pair.category.question))
     return ask(pair, sender, charge) if charge.reserve() else Unsent("too little")
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from store.polls.assistant_checks import doubtful_key
 from store.polls.prices import missing_prices
+from store.polls.secrets import doubtful_key
 from store.records import Assistant, Models
 
 

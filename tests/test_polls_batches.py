@@ -14,9 +14,9 @@ from builders import answered, append
 from polling_desk import CANARY, NOW, PollingDesk
 
 from store.history import History
+from store.polls.asking import keep_instrument
 from store.polls.batches import Batching as Work
 from store.polls.desk import Summary
-from store.polls.instruments import keep_instrument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,9 +65,7 @@ class Queue:
         desk = self.data.desk()
         desk.log.look(desk.catalogue)
         work = Work(desk, self.name, Summary())
-        if cancel:
-            work.cancel()
-        work.follow()
+        work.follow(cancel=cancel)
         return work
 
     @property
@@ -117,7 +115,7 @@ def test_an_answer_names_what_its_batch_was_sent_with(
     """An update that asks in another way meanwhile does not change what was asked."""
     openai.begin()
     asked = openai.data.batches()[0].instrument
-    monkeypatch.setattr("store.polls.prompt.SYSTEM", "Say something else.")
+    monkeypatch.setattr("store.polls.providers.provider.SYSTEM", "Say something else.")
     openai.follow()
     assert {poll.instrument for poll in openai.data.polls()} == {asked}
     assert (openai.data.directory / f"instruments/{asked}.json").is_file()

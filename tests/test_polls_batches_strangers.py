@@ -27,7 +27,7 @@ from store.polls.batches import Batching as Work
 from store.polls.desk import Summary
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import Response, read_object
-from store.polls.providers.provider import Items, Remote
+from store.polls.providers.provider import Items, Queue, Remote
 from store.records import Assistant
 
 if TYPE_CHECKING:
@@ -116,6 +116,13 @@ def assistant_of(api: Any) -> Assistant:
     return Assistant(**base, api="chat" if api == "xai" else api)
 
 
+def queue_for(assistant: Assistant) -> Queue:
+    """The queue of its provider."""
+    queue = queue_of(assistant)
+    assert queue
+    return queue(assistant, "key")
+
+
 def items(assistant: Assistant) -> Items:
     """Items of a batch."""
     bodies = (request_for(assistant, question).body for question in ("Which?", "What?"))
@@ -128,7 +135,7 @@ def test_openai_sdk_reads_our_lines_and_we_its_batches() -> None:
     params, fits = types.batch_create_params.BatchCreateParams, sdk("pydantic").TypeAdapter
 
     assistant = assistant_of("responses")
-    queue = queue_of(assistant)(assistant, "key")
+    queue = queue_for(assistant)
     question = types.responses.response_create_params.ResponseCreateParamsNonStreaming
     given = items(assistant)
     upload = queue.build_upload(given)
@@ -173,7 +180,7 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results() -> None:
     params, fits = batch_types.batch_create_params.BatchCreateParams, sdk("pydantic").TypeAdapter
 
     assistant = assistant_of("messages")
-    queue = queue_of(assistant)(assistant, "key")
+    queue = queue_for(assistant)
     made = queue.build_batch(items(assistant), "", None)
     fits(params).validate_python(made.body)
     counts = {"processing": 1, "succeeded": 1, "errored": 0, "canceled": 0, "expired": 0}
@@ -220,7 +227,7 @@ def test_openai_sdk_reads_our_lines_of_chat(api: str) -> None:
     completions = sdk("openai.types.chat.completion_create_params")
     fits = sdk("pydantic").TypeAdapter(completions.CompletionCreateParamsNonStreaming)
     assistant = assistant_of(api)
-    upload = queue_of(assistant)(assistant, "key").build_upload(items(assistant))
+    upload = queue_for(assistant).build_upload(items(assistant))
     assert upload
     lines = [msgspec.json.decode(line) for line in (upload.file or b"").splitlines()]
     assert [line["url"] for line in lines] == ["/v1/chat/completions"] * 2
@@ -281,7 +288,7 @@ def test_xai_sdk_takes_our_batch_and_we_read_its_own() -> None:
         return text.encode()
 
     assistant = assistant_of("xai")
-    queue = queue_of(assistant)(assistant, "key")
+    queue = queue_for(assistant)
     made = queue.build_batch({}, "label", "file-1")
     shapes.ParseDict(made.body, types.CreateBatchRequest())
     state = types.BatchState(num_requests=3, num_pending=1, num_success=2)

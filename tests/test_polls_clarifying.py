@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from builders import answered, category
 
-from store.polls.clarifying import levels, to_ask
-from store.polls.due import DuePolls, Pair
+from store.polls.due import DuePolls, Pair, levels
 from store.rankings.certainty import Certainty, Level
 from store.rankings.poll_states import PollStates
 from store.records import Assistant
@@ -30,7 +29,7 @@ def chosen(most: int, today: str = "2026-11-21") -> str:
     polls = [answered(model, ["X"], "2026-11-20T06:00:00Z") for model in "AB"]
     states = PollStates.of(polls, category())
     stands = DuePolls(dict.fromkeys(KNOWN, states))
-    pairs = to_ask(PAIRS, most, KNOWN, stands, today)
+    pairs = stands.unclear(PAIRS, most, KNOWN, today)
     return " ".join(f"{pair.slug}{pair.assistant.name}" for pair in pairs)
 
 

@@ -11,7 +11,8 @@ from datasets import DAYS, small_data
 
 from store.files import Files
 from store.ledger import Proof
-from store.polls.clocks import Clock, DayClosing, confirmed_time
+from store.polls.clocks import Clock
+from store.polls.schedule import DayClosing, confirmed_time
 
 if TYPE_CHECKING:
     from pathlib import Path

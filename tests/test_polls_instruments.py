@@ -14,8 +14,8 @@ from processes import REAL
 
 from store.files import Files
 from store.history import History
-from store.polls.instruments import FOLDER, encode_instrument
-from store.polls.prompt import prompt
+from store.polls.asking import FOLDER, encode_instrument
+from store.polls.providers.provider import prompt
 from store.polls.secrets import Unready, faults, key_of
 from store.records import Assistant
 

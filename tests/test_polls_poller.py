@@ -22,7 +22,7 @@ from store.history import History, HistoryError
 from store.polls import answer_parsing
 from store.polls.due import Rounds
 from store.polls.sending import Limits
-from store.times import rfc3339
+from store.text import rfc3339
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from store.polls.providers import queue_of, why_no_batches
+from store.polls.providers import queue_of
 from store.polls.providers.anthropic import AnthropicQueue
-from store.polls.providers.chat import XAIQueue
 from store.polls.providers.envelopes import Response, number, read_object
 from store.polls.providers.gemini import GeminiQueue
-from store.polls.providers.openai import OpenAIQueue
+from store.polls.providers.openai import OpenAIQueue, XAIQueue
 from store.polls.providers.provider import UNASKED, grpc_error, match
+from store.polls.secrets import why_no_batches
 from store.records import Assistant, Failure
 
 ASSISTANT = Assistant(name="A", api="responses", base_url="https://api.example/v1/", model="m")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.polls.rate_limit_headers import LONGEST, date, limit_reset, retry_after
+from store.polls.clocks import LONGEST, date, limit_reset, retry_after
 
 NOW = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
 

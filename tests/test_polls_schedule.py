@@ -36,8 +36,8 @@ from replaying import Replaying, serving
 
 from store.files import Files
 from store.history import History, HistoryError
+from store.polls.asking import keep_instrument
 from store.polls.desk import Summary
-from store.polls.instruments import keep_instrument
 from store.polls.locks import is_held, lock
 from store.polls.schedule import AssistantLook, Schedule
 from store.settings import Settings, SettingsError

@@ -133,11 +133,11 @@ class Day:
 def test_a_run_stops_before_its_limit() -> None:
     """What fits exactly is taken, a micro-dollar more is not; nothing is written."""
     budget = Day().budget(Path("/nowhere"), None, 0.000010)
-    reserve = budget.reserve(10)
-    assert reserve
+    day = budget.reserve(10)
+    assert day
     assert budget.reserve(1) is None
     assert budget.reached(1) == "--max-usd 1e-05 is reached"
-    budget.settle(reserve, 4)
+    budget.settle(day, 10, 4)
     assert budget.run_spent == 4
     assert budget.reserve(7) is None
     assert budget.reserve(6)
@@ -147,12 +147,11 @@ def test_the_day_is_shared_by_all_processes(tmp_path: Path) -> None:
     """Two ledgers on one directory draw on one sum; settling gives back to both."""
     day = Day()
     one, two = day.budget(tmp_path / "locks"), day.budget(tmp_path / "locks")
-    reserve = one.reserve(600)
-    assert reserve
+    assert one.reserve(600)
     assert two.reserve(600) is None
     assert two.reached(600) == "daily_usd 0.001 of site.json is reached until 00:00 UTC"
     assert two.reserve(400)
-    one.settle(reserve, 100)
+    one.settle(day.today, 600, 100)
     assert two.reserve(501) is None
     assert two.reserve(500)
 
@@ -160,9 +159,9 @@ def test_the_day_is_shared_by_all_processes(tmp_path: Path) -> None:
 def test_what_was_stated_is_charged_beyond_the_limit(tmp_path: Path) -> None:
     """An answer that cost more than its reserve leaves nothing for others."""
     budget = Day().budget(tmp_path)
-    reserve = budget.reserve(500)
-    assert reserve
-    budget.settle(reserve, 5000)
+    day = budget.reserve(500)
+    assert day
+    budget.settle(day, 500, 5000)
     assert (budget.usd_today(), budget.reserve(1)) == (0.005, None)
 
 
@@ -187,10 +186,9 @@ def test_settling_after_midnight_weighs_on_the_new_day(tmp_path: Path) -> None:
     """What was reserved yesterday frees nothing today, and what it cost counts today."""
     day = Day()
     budget = day.budget(tmp_path)
-    reserve = budget.reserve(1000)
-    assert reserve
+    assert budget.reserve(1000) == day.today
     day.today = "2026-11-22"
-    budget.settle(reserve, 300)
+    budget.settle("2026-11-21", 1000, 300)
     assert budget.usd_today() == 0.0003
 
 
@@ -232,10 +230,9 @@ def test_a_sum_that_vanished_gives_nothing_back_twice(tmp_path: Path) -> None:
     day = Day()
     day.spent = 0.0005
     budget = day.budget(tmp_path)
-    reserve = budget.reserve(400)
-    assert reserve
+    assert budget.reserve(400)
     (tmp_path / "spent.json").unlink()
-    budget.settle(reserve, 0)
+    budget.settle(day.today, 400, 0)
     assert budget.reserve(501) is None
     assert budget.reserve(500)
 
@@ -291,7 +288,7 @@ def test_the_sum_never_passes_the_limit(limit: int, calls: list[tuple[int, bool]
     """Whatever calls cost, up to what they may cost, reserved and settled sums stay below."""
     budget = Day().budget(Path("/nowhere"), None, limit / 1e6)
     for cost, is_settled in calls:
-        reserve = budget.reserve(100)
+        day = budget.reserve(100)
         assert budget.run_spent <= limit
-        if reserve and is_settled:
-            budget.settle(reserve, cost)
+        if day and is_settled:
+            budget.settle(day, 100, cost)

@@ -30,10 +30,10 @@ from faults import failing_names
 
 from store.files import Files
 from store.history import History
-from store.memory import Store
 from store.publishing import catalogue, formats, manifest, tables
 from store.publishing.dataset import DatasetError, Source
 from store.publishing.digests import is_whole
+from store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path

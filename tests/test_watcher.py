@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from store.search import Index
-from store.watcher import Watcher
+from store.store import Watcher
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from flask import Flask
 
-    from store.memory import Store
+    from store.store import Store
 
 
 @pytest.fixture
@@ -108,35 +108,6 @@ def test_categories_come_and_go(directory: Path, app: Flask, store: Store) -> No
     assert same_as_fresh(store, directory)
 
 
-def test_a_renamed_category_keeps_its_history_and_its_links(
-    directory: Path, app: Flask, store: Store
-) -> None:
-    """With its old slug in former_slugs, old links lead to the new page with the old polls."""
-    client = app.test_client()
-    before = client.get("/api/v1/history?slug=vpn").data
-    folder = directory / "categories"
-    (folder / "vpn.json").rename(folder / "vpn-service.json")
-    edit(folder / "vpn-service.json", '"version": 1,', '"version": 1,\n  "former_slugs": ["vpn"],')
-    store.reload()
-    moved = client.get("/api/v1/best/vpn.json")
-    assert moved.status_code == 308
-    assert moved.headers["Location"].endswith("/api/v1/best/vpn-service.json")
-    assert client.get("/api/v1/history?slug=vpn-service").data == before
-    assert same_as_fresh(store, directory)
-
-
-def test_a_renamed_product_keeps_its_links(directory: Path, app: Flask, store: Store) -> None:
-    """A product file's old slug in former_slugs leads to the new one."""
-    client, folder = app.test_client(), directory / "products"
-    (folder / "zoho-crm.json").rename(folder / "zoho.json")
-    edit(folder / "zoho.json", '"version": 1,', '"version": 1,\n  "former_slugs": ["zoho-crm"],')
-    store.reload()
-    moved = client.get("/api/v1/product/zoho-crm.json")
-    assert moved.status_code == 308
-    assert moved.headers["Location"].endswith("/api/v1/product/zoho.json")
-    assert same_as_fresh(store, directory)
-
-
 def test_an_unforeseen_fault_is_a_problem_and_is_tried_again(
     directory: Path, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -148,7 +119,7 @@ def test_an_unforeseen_fault_is_a_problem_and_is_tried_again(
     before = bodies(store)
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     with monkeypatch.context() as patched:
-        patched.setattr("store.memory.derive", fail)
+        patched.setattr("store.store.derive", fail)
         for _ in range(3):
             store.keep_current()
     assert bodies(store) == before

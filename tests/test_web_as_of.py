@@ -14,8 +14,8 @@ from test_rankings_recomputed import ODD, odd_world
 
 from store.ledger import Proof
 from store.line_codec import encode_line
-from store.memory import Store
 from store.rankings import leaderboards
+from store.store import Store
 from store.web.as_of import cited_day
 from store.web.verdicts import category_verdict
 from store.web.view import View

@@ -145,7 +145,7 @@ def test_every_result_is_as_its_schema_says(app: Flask) -> None:
         assert valid("search_best", q=item["title"])["categories"]
 
 
-def test_a_found_brand_lists_three_leaderboards(tmp_path: Path) -> None:
+def test_a_found_brand_lists_two_leaderboards(tmp_path: Path) -> None:
     """A product on seven is found with its best three and their number; the JSON API lists all."""
     slugs = [f"category-{number}" for number in range(7)]
     polls = [
@@ -157,7 +157,7 @@ def test_a_found_brand_lists_three_leaderboards(tmp_path: Path) -> None:
     (whole,) = app.test_client().get("/api/v1/search?q=acme").get_json()["brands"]
     (short,) = used(app, "search_best", q="acme")["structuredContent"]["brands"]
     assert whole["ranked_in_count"] == len(whole["ranked_in"]) == 7
-    assert short == {**whole, "ranked_in": whole["ranked_in"][:3]}
+    assert short == {**whole, "ranked_in": whole["ranked_in"][:2]}
 
 
 def test_a_summary_leaves_out_the_longest_members(small: Flask) -> None:

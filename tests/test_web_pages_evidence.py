@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from builders import BASE_URL, answered, app_over, failed, write_data
 
 from store.line_codec import encode_line
-from store.memory import Store
+from store.store import Store
 from store.web.pages.products import MOST_POLLS, PIECE, product_mentions
 from store.web.view import View
 

@@ -12,7 +12,7 @@ import pytest
 from builders import BASE_URL, answered, app_over, write_data, write_json
 from hostile_texts import HARMLESS, HOSTILE, PAYLOADS
 
-from store.cleaning import clean
+from store.text import clean
 from store.web.rendering import markdown, website
 
 if TYPE_CHECKING:

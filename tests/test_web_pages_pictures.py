@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_world import write_small_world
 
-from store.cleaning import clean
+from store.text import clean
 from store.web.pages import pictures
 from store.web.pages.pictures import fitted, lines, width
 

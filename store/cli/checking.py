@@ -10,16 +10,16 @@ import click
 
 from store.cli import app_settings, checks, meaning, plural, with_data
 from store.disk import DamagedFileError, is_full
-from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
-from store.polls.assistant_checks import mistakes
 from store.polls.locks import FOLDER
+from store.polls.secrets import mistakes
 from store.polls.spending import SUM, stored_sum
 from store.publishing import manifest
 from store.rankings.names import Names
 from store.records import Problem
+from store.store import name_clashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,7 +14,7 @@ from store.rankings import names as naming
 from store.rankings.sentences import listed, some
 from store.records import Assistant, Poll, Problem, Severity
 from store.search.words import words_of
-from store.snapshot import TOPICS, Histories, derive
+from store.snapshot import TOPICS, derive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -250,7 +250,7 @@ def of_names(catalogue: Catalogue, files: Files, history: History) -> Iterator[P
     """What each product file makes of the names in history, beyond its own name and aliases."""
     if not catalogue.products:
         return
-    snapshot = derive(None, catalogue, Histories.of(history))
+    snapshot = derive(None, catalogue, history)
     yield from _taken_in(snapshot, files)
     yield from _detached(snapshot, files)
 

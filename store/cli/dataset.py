@@ -26,8 +26,8 @@ from store.web.pages import pictures
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from store.memory import Store
     from store.snapshot import Snapshot
+    from store.store import Store
 
 _refuse = partial(refuse, "Nothing was written, the last dataset stays")
 

@@ -11,7 +11,6 @@ import msgspec
 from store.cli import app_settings, unknown_slug, with_data
 from store.cli.editing import members, refuse_if_changed, write
 from store.cli.schemas import schema_of
-from store.memory import Store
 from store.rankings import aggregates, curation, names
 from store.rankings.aggregates import FirstUse
 from store.rankings.curation import Use
@@ -19,6 +18,7 @@ from store.rankings.names import Names
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import some
 from store.records import Product
+from store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Runs of ``flask poll``: what is checked before, the progress, and what came of it in words."""
+"""Runs of ``flask poll``: checks before, the progress, and the outcome in words."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from msgspec import Struct
 from store.cli import plural
 from store.disk import check_room
 from store.history import HistoryError
-from store.polls.clocks import DayClosing, confirmed_time
 from store.polls.desk import ANSWERED, LEFT, NOT_ASKED, Desk, Summary
 from store.polls.due import Pair, Rounds
 from store.polls.poller import Plan, take_turn
-from store.polls.schedule import other_owner
+from store.polls.schedule import DayClosing, confirmed_time, other_owner
 from store.polls.secrets import Unready
 from store.records import Assistant
 from store.settings import NOT_THE_SAMPLE, SettingsError
@@ -31,16 +30,16 @@ NO_USE = ("auth", "quota", LEFT)
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """What a call of the command asks of whom.
+    """The assistants to ask and how: with ``rounds`` only what is due by these.
 
-    With ``rounds`` it is only what is due by these. With ``through`` a paused assistant is asked
-    one question, and more once it has answered. ``pretends`` if the clock is one of --at.
+    With ``through`` a paused assistant is asked one question, and more once it has answered. The
+    clock is one of --at if it ``pretends``.
     """
 
     desk: Desk
     assistants: Sequence[Assistant]
-    slugs: Sequence[str] = ()
-    samples: int | None = None
+    slugs: tuple[str, ...] = ()
+    samples: int = 1
     until_clear: int | None = None
     rounds: Rounds | None = None
     through: bool = False
@@ -89,7 +88,13 @@ def _ask_one(
     tell = partial(click.echo, f"{name}: another process asks it; waiting for its turn.", err=True)
     notify = cache(tell)  # once, however many turns it takes
     waiting = None if pairs is None else deque(p for p in pairs if p.assistant.name == name)
-    plan = Plan(waiting=waiting, rounds=run.rounds, through=run.through, cancel=run.cancel)
+    plan = Plan(
+        waiting=waiting,
+        rounds=run.rounds,
+        slugs=run.slugs,
+        through=run.through,
+        cancel=run.cancel,
+    )
     while not (run.desk.stop.is_set() or result.is_over):
         before = result.looked_at
         try:

@@ -19,19 +19,17 @@ from store.counting import AheadError, doubt_clock, invented
 from store.disk import is_full
 from store.files import Catalogue, Files
 from store.history import History
-from store.memory import append
-from store.polls import clarifying
-from store.polls.assistant_checks import mistakes
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.desk import Desk
-from store.polls.due import DuePolls, Pair, PollLog, Rounds
+from store.polls.due import DuePolls, PollLog, Rounds, levels
 from store.polls.locks import is_held
-from store.polls.quotes import quote
-from store.polls.report import ask_whether_there, status_of
+from store.polls.report import ask_whether_there, quote, status_of
 from store.polls.schedule import LOCK
+from store.polls.secrets import mistakes
 from store.rankings.certainty import Certainty
-from store.records import MAX_SAMPLES, Assistant, Category
-from store.times import rfc3339
+from store.records import MAX_SAMPLES, Assistant
+from store.store import append
+from store.text import rfc3339
 
 MAX_USD = 1_000_000
 """US dollars that --max-usd may be at most."""
@@ -122,7 +120,7 @@ def poll(  # noqa: PLR0913 - a command's options
         raise click.BadParameter('"nan" is not an amount', param_hint="--max-usd")
     desk = _desk(at, max_usd)
     chosen = _assistants(desk.catalogue, models)
-    if at and any(each.api != "sample" for each in desk.catalogue.assistants):
+    if at and any(assistant.api != "sample" for assistant in desk.catalogue.assistants):
         raise click.UsageError("--at is only for data whose assistants are all of api sample.")
     if show:
         sys.exit(0 if _show(desk, chosen) else 1)
@@ -134,7 +132,7 @@ def poll(  # noqa: PLR0913 - a command's options
         desk=desk,
         assistants=chosen,
         slugs=slugs,
-        samples=samples,
+        samples=samples or 1,
         until_clear=until_clear,
         rounds=Rounds.of(desk.catalogue.site, samples) if due else None,
         through=bool(slugs or models),
@@ -147,47 +145,45 @@ def poll(  # noqa: PLR0913 - a command's options
 def _carry_out(run: Run, *, dry_run: bool) -> bool:
     """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
     desk, rounds = run.desk, run.rounds
-    categories = _categories(desk.catalogue, run.slugs)
+    for slug in run.slugs:
+        if slug not in desk.catalogue.categories:
+            raise unknown_slug("category", slug, desk.catalogue.categories)
     stands = desk.log.look(desk.catalogue)
     for sentence in _unread(desk, stands, pretends=run.pretends):
         click.echo(sentence, err=True)
     fault = invented(sum(s.invented for s in stands.states.values()), desk.catalogue.site)
     refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
-    pairs = stands.known(
-        Pair(slug, each, a) for slug, each in categories.items() for a in run.assistants
-    )
-    passes = [] if run.cancel else _passes(run, pairs, stands)
-    calls = [pair for asked in passes for pair in asked]
-    if rounds and passes:
-        calls = stands.rest_of_rounds(passes[0], rounds, desk.clock.now())
-    is_queue = rounds is not None and not run.slugs
+    pairs = [p for a in run.assistants for p in desk.pairs(a, run.slugs) if p.slug in stands.states]
+    passes = [stands.longest_waiting_first(pairs)] * run.samples
+    if run.cancel:
+        passes = []
+    elif rounds:
+        due = desk.due(pairs, stands, rounds)
+        passes = [stands.rest_of_rounds(due, rounds, desk.clock.now())]
+    elif run.until_clear:
+        today = rfc3339(desk.clock.now())[:10]
+        passes = [stands.unclear(pairs, run.until_clear, _certainties(), today)]
+    calls = [pair for once in passes for pair in once]
     if dry_run:
-        click.echo("\n".join(quote(calls, desk, is_due=is_queue)))
+        click.echo("\n".join(quote(calls, desk, is_due=rounds is not None)))
         return not stands.unread
-    is_open = any(desk.files.open_of(each.name, desk.catalogue) for each in run.assistants)
+    is_open = any(desk.files.open_of(a.name, desk.catalogue) for a in run.assistants)
     if not (calls or run.cancel or (is_open and rounds)):
         click.echo("Nothing is due." if rounds else "Nothing is to be asked.")
         return not stands.unread
     check_ready(desk, pretends=run.pretends)
-    is_well = summarise(carry_out(run, [None] if run.cancel or is_queue else passes, len(calls)))
+    # what is due is read anew in each turn, after the lock is had
+    is_well = summarise(carry_out(run, [None] if run.cancel or rounds else passes, len(calls)))
     if run.until_clear:
         current_app.extensions["store"].reload()
-        click.echo(clarifying.levels(pairs, _certainties()))
+        click.echo(levels(pairs, _certainties()))
     return is_well and not stands.unread
 
 
-def _passes(run: Run, pairs: Sequence[Pair], stands: DuePolls) -> list[list[Pair]]:
-    """Return what to ask, pass by pass; of rounds, as often as they take answers."""
-    if most := run.until_clear:
-        today = rfc3339(run.desk.clock.now())[:10]
-        return [clarifying.to_ask(pairs, most, _certainties(), stands, today)]
-    if rounds := run.rounds:
-        return [run.desk.due(pairs, stands, rounds)] * rounds.most
-    return [stands.longest_waiting_first(pairs)] * (run.samples or 1)
-
-
 def _certainties() -> Mapping[str, Certainty]:
-    return clarifying.certainties_of(current_app.extensions["store"].snapshot.leaderboards)
+    """Return how sure rankings are; one of an older wording says nothing of the present one."""
+    boards = current_app.extensions["store"].snapshot.leaderboards
+    return {slug: board.certainty for slug, board in boards.items() if not board.next_question}
 
 
 def _unread(desk: Desk, stands: DuePolls, *, pretends: bool) -> list[str]:
@@ -233,24 +229,16 @@ def _catalogue(directory: Path) -> Catalogue:
 
 def _assistants(catalogue: Catalogue, names: Sequence[str]) -> list[Assistant]:
     """Return those of these names, or all; an unknown one ends the command."""
-    known = {assistant.name: assistant for assistant in catalogue.assistants}
+    assistants = {assistant.name: assistant for assistant in catalogue.assistants}
     for name in names:
-        if name not in known:
+        if name not in assistants:
             raise click.UsageError(
-                f'No assistant is called "{name}"; models.json has {", ".join(known)}.'
+                f'No assistant is called "{name}"; models.json has {", ".join(assistants)}.'
             )
-    chosen = [known[name] for name in dict.fromkeys(names or known)]
+    chosen = [assistants[name] for name in dict.fromkeys(names or assistants)]
     if not chosen:
         raise click.ClickException("models.json names no assistant; see `flask check`.")
     return chosen
-
-
-def _categories(catalogue: Catalogue, slugs: Sequence[str]) -> Mapping[str, Category]:
-    """Return those of these slugs, or all; an unknown one ends the command."""
-    for slug in slugs:
-        if slug not in catalogue.categories:
-            raise unknown_slug("category", slug, catalogue.categories)
-    return {slug: catalogue.categories[slug] for slug in slugs or catalogue.categories}
 
 
 def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:

@@ -28,7 +28,6 @@ from store.files import DataDirectoryError
 from store.history import History
 from store.ledger import FOLDER, HEADS, LEDGER, Entry, Head, Ledger, LedgerError
 from store.line_codec import decode_line, id_of, redaction_of, stamp, whole
-from store.memory import Store
 from store.publishing import catalogue, formats, manifest
 from store.publishing.dataset import Draft, Source
 from store.publishing.digests import SUMS
@@ -36,6 +35,7 @@ from store.publishing.directories import CURRENT
 from store.publishing.trees import MANIFEST, Tree, TreeError, TreeManifest
 from store.records import instrument_id
 from store.settings import Settings
+from store.store import Store
 from store.web.openapi import VERSION
 from store.web.pages.pictures import rasteriser
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-    from store.memory import Store
+    from store.store import Store
 
 log = logging.getLogger(__name__)
 

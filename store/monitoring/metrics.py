@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-    from store.memory import Store
     from store.rankings.poll_states import ScheduleState
+    from store.store import Store
     from store.web.health import Health
 
 log = logging.getLogger(__name__)

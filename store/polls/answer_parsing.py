@@ -1,7 +1,7 @@
-"""A model's text becomes an answer, or a failure that says why; nothing is ever guessed.
+"""From a model's text to an answer, or to a failure that says why; nothing is ever guessed.
 
-It is cleaned once, here, and escaped wherever it is shown. One attempt is made to find the JSON
-object in a text that holds more; every mending leaves a note (store/README.md, Polls).
+The text is cleaned once, here, and escaped wherever it is shown. One attempt is made to find the
+JSON object in a text that holds more; every mending leaves a note (store/README.md, Polls).
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import idna
 import msgspec
 from msgspec import Struct
 
-from store.cleaning import clean
 from store.rankings.merging import PLACES
-from store.records import DOMAIN_PATTERN, MAX_NAME, Answer, Failure, NearMiss, Pick
+from store.records import MAX_NAME, Answer, Failure, FailureKind, NearMiss, Pick
+from store.text import DOMAIN_PATTERN, clean
 
 MAX_PROSE = 2000
 MAX_FIX = 500
@@ -27,33 +27,35 @@ MAX_HOST = 253
 
 _DOMAIN = re.compile(DOMAIN_PATTERN)
 
+Entry = TypeVar("Entry")
 
-class _SaidPick(Struct):
+
+class _Pick(Struct):
     name: str
     reason: str | None
     domain: str | None
     fixes: list[str]
 
 
-class _SaidMiss(Struct):
+class _Miss(Struct):
     name: str
     reason: str | None
 
 
-class _Said(Struct):
+class _Shape(Struct):
     """The answer's shape as it is asked for; unknown members are ignored."""
 
-    picks: list[_SaidPick]
-    near_misses: list[_SaidMiss]
+    picks: list[_Pick]
+    near_misses: list[_Miss]
     caveat: str | None
 
 
-msgspec.json.Decoder(_Said)  # prepares the type while no other thread does; see tests/test_house.py
+msgspec.json.Decoder(_Shape)  # prepares the type while no other thread does: tests/test_house.py
 
 
 class _Unusable(Exception):
-    def __init__(self, failure: Failure) -> None:
-        self.failure = failure
+    def __init__(self, kind: FailureKind, sentence: str) -> None:
+        self.failure = Failure(kind, sentence)
 
 
 def read(text: str) -> Answer | Failure:
@@ -61,15 +63,15 @@ def read(text: str) -> Answer | Failure:
     if not text.strip():
         return Failure("empty", "The model answered with no text.")
     try:
-        value, salvage = _object(text)
-        return _answer(_said(value), salvage)
+        value, notes = _object(text)
+        return _answer(value, notes)
     except _Unusable as error:
         quoted = None if error.failure.kind == "empty" else text
         return msgspec.structs.replace(error.failure, said=quoted)
 
 
 def domain(text: str | None) -> str | None:
-    """The bare host name in what a model gave as a domain, or ``None`` when there is none."""
+    """Return the bare host name in what a model gave as a domain, or ``None`` if there is none."""
     if not text:
         return None
     host = re.sub(r"^[a-z][a-z0-9+.-]*://", "", clean(text).lower())
@@ -85,21 +87,25 @@ def domain(text: str | None) -> str | None:
     return host if len(host) <= MAX_HOST and _DOMAIN.match(host) else None
 
 
-def _object(text: str) -> tuple[Any, tuple[str, ...]]:
-    """The one JSON object of a text, and a note when it was not the whole text."""
+def _object(text: str) -> tuple[Any, list[str]]:
+    """Return the one JSON object of a text, and a note when it was not the whole text."""
     faults = []
     for note, candidate in (("", text), *_candidates(text)):
         try:
-            return _loads(candidate), (note,) if note else ()
+            return msgspec.json.decode(candidate.encode()), [note] if note else []
+        except RecursionError:
+            faults.append("it is nested too deep")
+        except UnicodeEncodeError:
+            faults.append("it holds half a surrogate pair")
         except ValueError as error:
-            faults.append(str(error))
+            faults.append(f"{error}")
     if len(faults) == 1 and not text.lstrip().startswith(("{", "[")):
-        raise _Unusable(Failure("parse", "The answer is text, not the JSON object asked for."))
-    raise _Unusable(Failure("parse", f"The answer is not one JSON object: {faults[-1]}."))
+        raise _Unusable("parse", "The answer is text, not the JSON object asked for.")
+    raise _Unusable("parse", f"The answer is not one JSON object: {faults[-1]}.")
 
 
 def _candidates(text: str) -> Iterable[tuple[str, str]]:
-    """What may be the answer in a text that holds more than it, the likeliest first."""
+    """Yield what may be the answer in a text that holds more than it, the likeliest first."""
     whole = text.strip()
     thinking, closed, after = whole.partition("</think>")
     if closed and thinking.startswith("<think>"):
@@ -117,78 +123,62 @@ def _candidates(text: str) -> Iterable[tuple[str, str]]:
             yield "salvaged: prose around the object was left out", text[start:end]
 
 
-def _loads(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text.encode())
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
-    except UnicodeEncodeError:
-        raise ValueError("it holds half a surrogate pair") from None
-
-
-def _said(value: Any) -> _Said:
+def _answer(value: Any, notes: list[str]) -> Answer:
+    """Return what an object answers, cleaned; ``notes`` are added to."""
     if not isinstance(value, dict):
-        raise _Unusable(Failure("schema", "The answer is JSON, but not an object."))
+        raise _Unusable("schema", "The answer is JSON, but not an object.")
     try:
-        return msgspec.convert(value, _Said)
+        shape = msgspec.convert(value, _Shape)
     except msgspec.ValidationError as error:
-        raise _Unusable(
-            Failure("schema", f"The answer does not have the asked-for shape: {error}.")
-        ) from None
-
-
-def _answer(said: _Said, notes: tuple[str, ...]) -> Answer:
-    noted = list(notes)
-    if len(said.picks) > PLACES:
-        noted.append(f"only the first {PLACES} of {len(said.picks)} picks were kept")
+        sentence = f"The answer does not have the asked-for shape: {error}."
+        raise _Unusable("schema", sentence) from None
     picks = tuple(
         Pick(
             rank=rank,
             product=_name(pick.name, "a pick"),
             domain=domain(pick.domain),
-            reason=_prose(pick.reason, MAX_PROSE, f"reason of #{rank}", noted),
-            fixes=_fixes(pick.fixes, rank, noted),
+            reason=_prose(pick.reason, MAX_PROSE, f"reason of #{rank}", notes),
+            fixes=tuple(
+                fix
+                for text in _first(MAX_FIXES, pick.fixes, f"fixes of #{rank}", notes)
+                if (fix := _prose(text, MAX_FIX, f"fix of #{rank}", notes))
+            ),
         )
-        for rank, pick in enumerate(said.picks[:PLACES], start=1)
+        for rank, pick in enumerate(_first(PLACES, shape.picks, "picks", notes), start=1)
     )
     if not picks:
-        raise _Unusable(Failure("empty", "The model answered without a single pick."))
+        raise _Unusable("empty", "The model answered without a single pick.")
     missed = tuple(
         NearMiss(
             _name(miss.name, "a near miss"),
-            _prose(miss.reason, MAX_PROSE, "reason of a near miss", noted),
+            _prose(miss.reason, MAX_PROSE, "reason of a near miss", notes),
         )
-        for miss in said.near_misses[:MAX_MISSES]
+        for miss in _first(MAX_MISSES, shape.near_misses, "near misses", notes)
     )
-    if len(said.near_misses) > MAX_MISSES:
-        noted.append(
-            f"only the first {MAX_MISSES} of {len(said.near_misses)} near misses were kept"
-        )
-    return Answer(picks, missed, _prose(said.caveat, MAX_PROSE, "caveat", noted), tuple(noted))
+    return Answer(picks, missed, _prose(shape.caveat, MAX_PROSE, "caveat", notes), tuple(notes))
+
+
+def _first(most: int, entries: list[Entry], what: str, notes: list[str]) -> list[Entry]:
+    """Return so many entries at most, and note that others were left out."""
+    if len(entries) > most:
+        notes.append(f"only the first {most} of {len(entries)} {what} were kept")
+    return entries[:most]
 
 
 def _name(text: str, what: str) -> str:
     name = clean(text)
     if not any(char.isalnum() for char in name):
-        raise _Unusable(Failure("schema", f"The name of {what} has no letter or digit."))
+        raise _Unusable("schema", f"The name of {what} has no letter or digit.")
     if len(name) > MAX_NAME:
-        raise _Unusable(
-            Failure("schema", f"The name of {what} has {len(name)} characters, over {MAX_NAME}.")
-        )
+        sentence = f"The name of {what} has {len(name)} characters, over {MAX_NAME}."
+        raise _Unusable("schema", sentence)
     return name
 
 
 def _prose(text: str | None, limit: int, what: str, notes: list[str]) -> str | None:
-    """Cleaned text, cut if it is too long; ``None`` for nothing."""
+    """Return cleaned text, cut if it is too long; ``None`` for nothing."""
     cleaned = clean(text or "")
     if len(cleaned) > limit:
         notes.append(f"the {what} was cut at {limit} characters")
         cleaned = clean(cleaned[: limit - 1]) + "…"
     return cleaned or None
-
-
-def _fixes(texts: list[str], rank: int, notes: list[str]) -> tuple[str, ...]:
-    if len(texts) > MAX_FIXES:
-        notes.append(f"only the first {MAX_FIXES} of {len(texts)} fixes of #{rank} were kept")
-    fixes = (_prose(text, MAX_FIX, f"fix of #{rank}", notes) for text in texts[:MAX_FIXES])
-    return tuple(fix for fix in fixes if fix)

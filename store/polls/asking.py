@@ -1,39 +1,57 @@
-"""Asking one assistant one question: from category to a poll that is ready for history."""
+"""Asking one assistant one question: from category to a poll that is ready for history.
+
+The *instrument* is what it is asked with, all but the question, kept as a file. What is not part of
+it may differ between two answers that are compared: prices, tier, batches, pace, time-outs, the
+larger budget of a second try, and the address of the server.
+"""
 
 from __future__ import annotations
 
 import logging
 import traceback
 from datetime import datetime
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.cleaning import clean
+from store.disk import atomic_write, make_folder, sync_directory
 from store.line_codec import decode_line, encode_line
 from store.polls import answer_parsing, sample, secrets
 from store.polls.due import Pair
 from store.polls.prices import at_most, at_reduced_price, check_cost, micros, price_of, usd
-from store.polls.prompt import prompt
 from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Reply, Request, Response
+from store.polls.providers.provider import Prompt, prompt
 from store.polls.sending import Limits, Sender, Unsent
-from store.polls.spending import Budget, Charge
-from store.records import Answer, Assistant, Failure, Poll, Usage
+from store.polls.spending import Charge
+from store.records import (
+    Answer,
+    Assistant,
+    Failure,
+    FailureKind,
+    Instrument,
+    Poll,
+    Usage,
+    instrument_id,
+)
+from store.text import clean
 
 log = logging.getLogger(__name__)
 
 SHOWN = 300
-"""So many characters are kept of a sentence with a provider's words, and of a model's."""
+"""Characters that are kept of a sentence with a provider's words, and of a model's."""
 UNEXPECTED = Failure("http", "The provider's reply could not be worked on; the log says why.")
 EXAMPLE_TIME = "2026-01-01T00:00:00Z"
 """A time to see by whether a poll can be recorded and read back; its own follows when it is."""
+FOLDER = "instruments"
 
 
 class Outcome(Struct, frozen=True):
-    """A poll, the seconds for which it has its assistant paused, and the provider's time.
+    """A poll, the seconds for which it has its assistant paused, and the time of its provider.
 
-    ``at`` is set where that time does not fit ours.
+    ``at`` is set only where that time does not fit ours.
     """
 
     poll: Poll
@@ -46,6 +64,49 @@ def request_for(assistant: Assistant, question: str, key: str | None = None) -> 
     return PROVIDERS[assistant.api].build_request(assistant, prompt(question), key)
 
 
+def encode_instrument(assistant: Assistant, key: str | None = None) -> bytes:
+    """Return what an assistant of a real provider is asked with, as canonical JSON.
+
+    Members are sorted by name, without spaces between them, in UTF-8. It is published, so the key
+    is taken out; an assistant with another one in its entry is not asked.
+    """
+    words = prompt("{question}")
+    request = PROVIDERS[assistant.api].build_request(
+        replace(assistant, tier=None), Prompt("{system}", "{prompt}"), None
+    )
+    instrument = Instrument(
+        version=1,
+        api=assistant.api,
+        model=assistant.model,
+        web_search=assistant.web_search,
+        structured=assistant.structured,
+        system=words.system,
+        prompt=words.user,
+        request=dict(request.body),
+    )
+    return secrets.body_without(key, msgspec.json.encode(instrument, order="sorted"))
+
+
+def keep_instrument(directory: Path, assistant: Assistant, key: str | None) -> str | None:
+    """Return the id of what an assistant is asked with, once a data directory has its text.
+
+    A sample assistant is asked nothing, and has none.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    if assistant.api == "sample":
+        return None
+    data = encode_instrument(assistant, key)
+    path = directory / FOLDER / f"{instrument_id(data)}.json"
+    if not path.exists():
+        make_folder(path.parent)
+        sync_directory(directory)
+        atomic_write(path, data)
+        sync_directory(path.parent)
+    return path.stem
+
+
 def cost_at_most(assistant: Assistant, question: str) -> float | None:
     """Return what asking once may cost at most in US dollars, if the prices are known."""
     if assistant.api == "sample":
@@ -55,9 +116,9 @@ def cost_at_most(assistant: Assistant, question: str) -> float | None:
     return usd(assistant, at_most(assistant, request_for(assistant, question).body))
 
 
-def charge_for(assistant: Assistant, question: str, budget: Budget) -> Charge:
-    """Return what one question may cost, to be reserved; without prices that is nothing."""
-    return Charge(budget, micros(cost_at_most(assistant, question) or 0))
+def reserve_of(assistant: Assistant, question: str) -> int:
+    """Return the micro-dollars to reserve for asking once; without prices that is nothing."""
+    return micros(cost_at_most(assistant, question) or 0)
 
 
 def ask(pair: Pair, sender: Sender, charge: Charge) -> Outcome | Unsent:
@@ -72,17 +133,21 @@ def ask(pair: Pair, sender: Sender, charge: Charge) -> Outcome | Unsent:
             reply = _ask_with_more_room(assistant, question, sender, charge, reply)
         if isinstance(reply, Unsent):
             return reply
-        poll = _check_recordable(key, poll_of(assistant, pair.slug, question, reply, key))
-        return Outcome(poll, reply.pause, reply.at)
+        return outcome_of(assistant, pair.slug, question, reply, key)
     except Exception:  # noqa: BLE001 - else one odd reply would end the polls of all others
-        reply = _unexpected(f"asking {assistant.name} about {pair.slug}", key)
-        return Outcome(poll_of(assistant, pair.slug, question, reply))
+        return _unexpected(assistant, pair.slug, question, key)
 
 
 def ask_sample(pair: Pair, at: datetime, repeat: int) -> Outcome:
     """Ask a sample assistant; ``repeat``, its earlier polls of that day, varies the answer."""
     reply = sample.reply(pair.slug, pair.category, pair.assistant.name, at, repeat)
-    return Outcome(poll_of(pair.assistant, pair.slug, pair.category.question, reply))
+    return outcome_of(pair.assistant, pair.slug, pair.category.question, reply)
+
+
+def give_up(pair: Pair, kind: FailureKind, sentence: str) -> Outcome:
+    """Return the poll of a question that was on its way and is not waited for any more."""
+    reply = Reply(outcome=Failure(kind, sentence))
+    return outcome_of(pair.assistant, pair.slug, pair.category.question, reply)
 
 
 def outcome_of_result(
@@ -98,26 +163,21 @@ def outcome_of_result(
             reply = Reply(outcome=result)
         else:
             reply = PROVIDERS[assistant.api].read_reply(result)
-        reply = check_cost(priced, micros(cost_at_most(priced, question) or 0), reply)
-        reply = replace(reply, notes=(note, *reply.notes))
-        poll = _check_recordable(None, poll_of(priced, slug, question, reply))
-        return Outcome(poll, Limits().pause if reply.lasting else None)
+        reply = check_cost(priced, reserve_of(priced, question), reply)
+        pause = Limits().pause if reply.lasting else None
+        reply = replace(reply, notes=(note, *reply.notes), pause=pause)
+        return outcome_of(priced, slug, question, reply)
     except Exception:  # noqa: BLE001 - else one odd result would keep all others from history
-        reply = _unexpected(f"{assistant.name} about {slug} in a batch", None)
-        return Outcome(poll_of(priced, slug, question, replace(reply, notes=(note,))))
+        return _unexpected(priced, slug, question, None, note)
 
 
-def given_up(pair: Pair, failure: Failure) -> Outcome:
-    """Return the poll of a question that was on its way and is not waited for any more."""
-    reply = Reply(outcome=failure)
-    return Outcome(poll_of(pair.assistant, pair.slug, pair.category.question, reply))
-
-
-def _unexpected(what: str, key: str | None) -> Reply:
-    """Return what a reply comes to that nobody thought of; its trace is logged."""
+def _unexpected(
+    assistant: Assistant, slug: str, question: str, key: str | None, *notes: str
+) -> Outcome:
+    """Return the failed poll that an unforeseen exception stands for; its trace is logged."""
     trace = secrets.without(key, traceback.format_exc())
-    log.error("%s failed unexpectedly: %s", what, trace)
-    return Reply(outcome=UNEXPECTED)
+    log.error("asking %s about %s failed unexpectedly: %s", assistant.name, slug, trace)
+    return outcome_of(assistant, slug, question, Reply(outcome=UNEXPECTED, notes=notes))
 
 
 def _ask_with_more_room(
@@ -128,7 +188,7 @@ def _ask_with_more_room(
     request = request_for(wider, question, sender.secret)
     if request_for(assistant, question).body == request.body:
         return first
-    more = charge_for(wider, question, charge.budget)
+    more = Charge(charge.budget, reserve_of(wider, question))
     more.sent_at = charge.sent_at
     second = sender.send(request, more) if more.reserve() else None
     if not isinstance(second, Reply):
@@ -143,31 +203,23 @@ def _ask_with_more_room(
     )
 
 
-def _check_recordable(key: str | None, poll: Poll) -> Poll:
-    """Return the poll without the key; raise if history could not hold it."""
-    poll = secrets.poll_without(key, poll)
-    decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
-    return poll
+def outcome_of(
+    assistant: Assistant, slug: str, question: str, reply: Reply, key: str | None = None
+) -> Outcome:
+    """Return the poll that a reply to a question comes to, without the key.
 
-
-def poll_of(
-    assistant: Assistant,
-    slug: str,
-    question: str,
-    reply: Reply,
-    key: str | None = None,
-) -> Poll:
-    """Return the poll that a reply to a question comes to."""
-    outcome = reply.outcome
-    parsed = outcome if isinstance(outcome, Failure) else answer_parsing.read(outcome)
+    Whatever history could not hold raises here, before the question counts as asked.
+    """
+    text = reply.outcome
+    parsed = text if isinstance(text, Failure) else answer_parsing.read(text)
     answer = parsed if isinstance(parsed, Answer) else None
     failure = parsed if isinstance(parsed, Failure) else None
     error = _shown(failure.error, key) if failure else None
     if failure and failure.said:
         error = f'{error} It begins: "{_shown(failure.said, key)}"'
     tokens = reply.tokens
-    notes = (f"sent {reply.attempts} times",) if reply.attempts > 1 else ()
-    return Poll(
+    attempts = (f"sent {reply.attempts} times",) if reply.attempts > 1 else ()
+    poll = Poll(
         slug=slug,
         model=assistant.name,
         question=question,
@@ -178,7 +230,7 @@ def poll_of(
         caveat=answer.caveat if answer else None,
         error=error,
         failure=failure.kind if failure else None,
-        notes=tuple(map(clean, (*reply.notes, *notes, *parsed.notes))),
+        notes=tuple(map(clean, (*reply.notes, *attempts, *parsed.notes))),
         served_model=reply.served_model,
         request_id=reply.request_id,
         web_search=assistant.web_search,
@@ -187,6 +239,9 @@ def poll_of(
         if tokens
         else None,
     )
+    poll = secrets.poll_without(key, poll)
+    decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
+    return Outcome(poll, reply.pause, reply.at)
 
 
 def _shown(text: str, key: str | None) -> str:

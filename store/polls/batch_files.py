@@ -1,4 +1,4 @@
-"""The batches that are with their providers, a file each in ``DATA_DIR/batches``.
+"""The batches that are with their providers, each a file in ``DATA_DIR/batches``.
 
 A file is there from before anything is sent until all answers are in history. One that failed
 stays until one of its assistant goes well: it says since when its batches are paused.
@@ -64,6 +64,10 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Return how long ago it was made; no time where the clock was set back."""
         return max(now - datetime.fromisoformat(self.intended_at), timedelta())
 
+    def owner(self, catalogue: Catalogue) -> str:
+        """Return the present name of its assistant."""
+        return catalogue.former_names.get(self.assistant.name, self.assistant.name)
+
 
 _BATCHES = msgspec.json.Decoder(Batch)
 
@@ -89,12 +93,7 @@ class BatchFiles:
 
     def open_of(self, name: str, catalogue: Catalogue) -> list[Batch]:
         """Return the open batches of an assistant, those under former names included."""
-        former = catalogue.former_names
-        return [
-            batch
-            for batch in self.all()
-            if batch.is_open and former.get(batch.assistant.name, batch.assistant.name) == name
-        ]
+        return [b for b in self.all() if b.is_open and b.owner(catalogue) == name]
 
     def write(self, batch: Batch) -> None:
         """Make a batch's state durable.
@@ -115,7 +114,7 @@ class BatchFiles:
 
     def under_way(self, catalogue: Catalogue) -> frozenset[Key]:
         """Return the pairs in open batches, by the present names of categories and assistants."""
-        categories, names = catalogue.categories, catalogue.former_names
+        categories = catalogue.categories
         moved = {
             former: slug
             for slug, category in categories.items()
@@ -123,7 +122,7 @@ class BatchFiles:
             if former not in categories
         }
         return frozenset(
-            (moved.get(item.slug, item.slug), names.get(batch.assistant.name, batch.assistant.name))
+            (moved.get(item.slug, item.slug), batch.owner(catalogue))
             for batch in self.all()
             if batch.is_open
             for item in batch.items
@@ -153,10 +152,9 @@ class BatchFiles:
 
     def forget_failures(self, name: str, catalogue: Catalogue) -> None:
         """Remove what paused the batches of an assistant of this name, once one went well."""
-        former = catalogue.former_names
+        present = catalogue.former_names.get(name, name)
         for batch in self.all():
-            own = batch.assistant.name
-            if batch.failed_at and former.get(own, own) == former.get(name, name):
+            if batch.failed_at and batch.owner(catalogue) == present:
                 self.forget(batch)
 
     def _read(self, name: str) -> Batch:

@@ -15,22 +15,19 @@ from secrets import token_hex
 
 from msgspec.structs import replace
 
-from store.cleaning import clean
 from store.history import History, HistoryError
-from store.polls.asking import SHOWN, cost_at_most, outcome_of_result, request_for
+from store.polls.asking import SHOWN, outcome_of_result, request_for, reserve_of
 from store.polls.batch_files import Asking, Batch
 from store.polls.desk import Desk, Summary
 from store.polls.due import DuePolls, Pair
 from store.polls.prices import at_reduced_price, micros, missing_prices
-from store.polls.providers import envelopes as wire
-from store.polls.providers import queue_of
-from store.polls.providers.envelopes import Reply, Response, read_object
+from store.polls.providers import PROVIDERS, queue_of
+from store.polls.providers.envelopes import Request, Response, read_object, text
 from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.secrets import Unready
-from store.polls.spending import Reserve
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
-from store.times import rfc3339
+from store.text import clean, rfc3339
 
 MOST_ITEMS = 200
 """Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck holds
@@ -43,23 +40,23 @@ and need a while to put the results together."""
 GIVE_UP_AFTER = timedelta(hours=50)
 """When a batch that neither ends nor can be cancelled is given up: Gemini's end after 48 hours."""
 RECHECK_AFTER = timedelta(minutes=15)
-"""How long what was cancelled may still turn out to be answered (xAI's did within 20 seconds)."""
+"""Time for which what was cancelled may still turn out to be answered (xAI's did within 20 s)."""
 MOST_FILES = 100
-"""Files or pages of results that are read of one batch; one that has more never ends."""
+"""Files or pages of results that are read of one batch; one with more never ends."""
 SIZE = 64 << 20
 """Bytes of results at most: 200 answers with all their reasoning are some 10 MB."""
-AMBIGUOUS = frozenset({408, 409})
-"""Statuses of 4xx after which a batch may have been made all the same."""
-NOT_TOLD = "The provider did not say whether it took the batch"
+REFUSALS = frozenset(range(300, 500)) - {408, 409}
+"""Statuses that say that no batch was made; after a time-out or a conflict it may have been."""
+UNCLEAR = "The provider did not say whether it took the batch"
 
 
 def cost_of(assistant: Assistant, question: str) -> int:
     """Return what one question may cost at most in a batch, in micro-dollars."""
-    return micros(cost_at_most(at_reduced_price(assistant), question) or 0)
+    return reserve_of(at_reduced_price(assistant), question)
 
 
 class Batching:
-    """One assistant's batches, worked on by who holds its lock; ``summary`` says what came."""
+    """One assistant's batches, worked on by who holds its lock and counted in a ``summary``."""
 
     def __init__(self, desk: Desk, name: str, summary: Summary) -> None:
         self.summary = summary
@@ -83,13 +80,12 @@ class Batching:
         if fault := desk.clock.fault():
             self.summary.fault = fault
             return
-        most = min(MOST_ITEMS, queue_of(assistant).MAX_REQUESTS)
-        items, reserved = self._affordable(pairs[:most], usd)
-        reserve = desk.budget.reserve(reserved) if items else None
-        if reserve is None:
-            cost = cost_of(assistant, pairs[0].category.question)
-            over = desk.budget.reached(cost)
-            self.summary.limit = over or "its equal share of the limit is used up"
+        line = _Line(desk, assistant)
+        items, reserved = self._affordable(pairs[: min(MOST_ITEMS, line.queue.MAX_REQUESTS)], usd)
+        day = desk.budget.reserve(reserved) if items else None
+        if day is None:
+            limit = desk.budget.reached(cost_of(assistant, pairs[0].category.question))
+            self.summary.limit = limit or "its equal share of the limit is used up"
             return
         batch = Batch(
             key=token_hex(8),
@@ -103,16 +99,16 @@ class Batching:
         try:
             self._files.write(batch)
         except OSError:
-            desk.budget.settle(reserve, 0)
+            desk.budget.settle(day, reserved, 0)
             raise
-        if reason := self._create(batch):
+        if reason := self._create(batch, line):
             self.summary.wrong.append(f"No batch of {self._name} was sent: {reason}")
             return
         self.summary.batched += len(items)
         self.summary.batched_usd += reserved / 1e6
 
-    def follow(self) -> None:
-        """Look after all batches of the assistant.
+    def follow(self, *, cancel: bool = False) -> None:
+        """Look after all batches of the assistant; ``cancel`` asks their provider to end them.
 
         Raises:
             OSError: a batch cannot be read or written.
@@ -121,15 +117,15 @@ class Batching:
             if fault := self._desk.clock.fault():
                 self.summary.wrong.append(fault)
             elif batch.state == "intended":  # who sent it was killed: nobody else has the lock
-                self._fail(batch, f"{NOT_TOLD}, and what sent it was ended", batch.reserved)
-            elif line := self._line(batch):
-                self._follow_one(batch, line)
-
-    def cancel(self) -> None:
-        """Ask the provider to end every batch of the assistant; what is answered is collected."""
-        for batch in self._files.open_of(self._name, self._desk.catalogue):
-            if batch.remote and (line := self._line(batch)):
-                self._cancel(batch, line)
+                self._fail(batch, f"{UNCLEAR}, and what sent it was ended", batch.reserved)
+            else:
+                try:
+                    line = _Line(self._desk, batch.assistant)
+                except (Unready, SettingsError) as error:
+                    sentence = f"A batch of {self._name} cannot be looked after: {error}."
+                    self.summary.wrong.append(sentence)
+                    continue
+                self._follow_one(self._cancel(batch, line) if cancel else batch, line)
 
     def _affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
         """Return what of these pairs can be paid and recorded, and what it may cost."""
@@ -148,9 +144,8 @@ class Batching:
                 total += cost
         return items, total
 
-    def _create(self, batch: Batch) -> str | None:
+    def _create(self, batch: Batch, line: _Line) -> str | None:
         """Upload and create it; return why it was not made, or nobody knows."""
-        line = _Line(self._desk, batch.assistant)
         items = {
             batch.identity(n): request_for(batch.assistant, item.question).body
             for n, item in enumerate(batch.items)
@@ -158,16 +153,17 @@ class Batching:
         file = None
         if upload := line.queue.build_upload(items):
             response = line.call(upload)
-            file = wire.text(read_object(response.body).get("id")) if is_well(response) else None
+            file = text(read_object(response.body).get("id")) if response.is_success else None
             if not file:
-                return self._fail(batch, describe(response), 0)
+                return self._fail(batch, line.describe(response), 0)
         response = line.call(line.queue.build_batch(items, batch.key, file))
-        if is_well(response) and (remote := line.queue.read_batch(read_object(response.body))):
+        if remote := line.read_batch(response):
             self._files.write(replace(batch, state="sent", remote=remote.id))
             return None
-        if is_certain(response):
-            return self._fail(batch, describe(response), 0)
-        return self._fail(batch, f"{NOT_TOLD}: {describe(response)}", batch.reserved)
+        why = line.describe(response)
+        if response.is_free or response.status in REFUSALS:
+            return self._fail(batch, why, 0)
+        return self._fail(batch, f"{UNCLEAR}: {why}", batch.reserved)
 
     def _fail(self, batch: Batch, why: str, spent: int) -> str:
         """Write down that a batch is over, then let the ledger have what it did not cost."""
@@ -181,26 +177,17 @@ class Batching:
     def _settle(self, batch: Batch, spent: int) -> None:
         # an open batch weighs on every day, so that its reserve is always one of today
         today = rfc3339(self._desk.clock.now())[:10]
-        self._desk.budget.settle(Reserve(today, batch.reserved), spent)
-
-    def _line(self, batch: Batch) -> _Line | None:
-        """Return the line to a batch's provider; say why there is none."""
-        try:
-            return _Line(self._desk, batch.assistant)
-        except (Unready, SettingsError) as error:
-            self.summary.wrong.append(f"A batch of {self._name} cannot be looked after: {error}.")
-            return None
+        self._desk.budget.settle(today, batch.reserved, spent)
 
     def _follow_one(self, batch: Batch, line: _Line) -> None:
         """Ask how a batch stands, and do what follows from that."""
         response = line.call(line.queue.build_look(str(batch.remote)))
-        remote = line.queue.read_batch(read_object(response.body)) if is_well(response) else None
+        remote = line.read_batch(response)
         if remote is None or remote.id != batch.remote:
-            self.summary.wrong.append(
-                f"A batch of {self._name} cannot be followed: {describe(response)}"
-            )
+            why = line.describe(response)
+            self.summary.wrong.append(f"A batch of {self._name} cannot be followed: {why}")
             if batch.age(self._desk.clock.now()) > GIVE_UP_AFTER:
-                self._fail(batch, describe(response), batch.reserved)
+                self._fail(batch, why, batch.reserved)
         elif remote.state == "failed":
             why = f"The provider's batch failed before it ran ({remote.why or 'no reason given'})."
             self.summary.wrong.append(f"{self._name}: {self._fail(batch, why, 0)}")
@@ -231,14 +218,16 @@ class Batching:
             self.summary.wrong.append(late(batch))
             self._cancel(batch, line)
 
-    def _cancel(self, batch: Batch, line: _Line) -> None:
-        """Ask the provider to end a batch; say why it would not."""
+    def _cancel(self, batch: Batch, line: _Line) -> Batch:
+        """Ask the provider to end a batch and say why it would not; return how it stands now."""
         response = line.call(line.queue.build_cancel(str(batch.remote)))
-        if not is_well(response):
-            why = describe(response)
+        if not response.is_success:
+            why = line.describe(response)
             self.summary.wrong.append(f"A batch of {self._name} was not cancelled: {why}")
         elif batch.cancelled_at is None:
-            self._files.write(replace(batch, cancelled_at=rfc3339(self._desk.clock.now())))
+            batch = replace(batch, cancelled_at=rfc3339(self._desk.clock.now()))
+            self._files.write(batch)
+        return batch
 
     def _collect(self, batch: Batch, remote: Remote, line: _Line) -> None:
         """Record what is not recorded yet, forget the batch, then settle the cost.
@@ -306,13 +295,27 @@ def _notes(history: History, slug: str) -> set[str]:
 
 
 class _Line:
-    """The line to one assistant's provider: its queue, and ``call`` for one request."""
+    """The line to one assistant's provider, over which its ``queue`` is asked.
+
+    Raises:
+        Unready, SettingsError: its key or its queue is missing.
+    """
 
     def __init__(self, desk: Desk, assistant: Assistant) -> None:
-        """Raises :class:`Unready` where its key is missing."""
-        sender = desk.sender(assistant, size=SIZE)
-        self.call = sender.call
-        self.queue = queue_of(assistant)(assistant, sender.secret)
+        self._assistant = assistant
+        self._sender = desk.sender(assistant, size=SIZE)
+        queue = queue_of(assistant)
+        if queue is None:
+            raise Unready(f"{assistant.name}: no queue for its batches is known")
+        self.queue = queue(assistant, self._sender.secret)
+
+    def call(self, request: Request) -> Response:
+        """Send one request."""
+        return self._sender.call(request)
+
+    def read_batch(self, response: Response) -> Remote | None:
+        """Return the batch that a response describes, if it describes one."""
+        return self.queue.read_batch(read_object(response.body)) if response.is_success else None
 
     def results(self, remote: Remote) -> list[Result] | str:
         """Return all that a provider says of a batch's items, or why it cannot be had now."""
@@ -320,8 +323,8 @@ class _Line:
         files = list(remote.files)
         for count, file in enumerate(files, start=1):
             response = self.call(self.queue.build_download(file))
-            if not is_well(response):
-                return describe(response)
+            if not response.is_success:
+                return self.describe(response)
             results += self.queue.read_results(response.body)
             following = self.queue.next_file(file, response.body)
             if following and (following in files or count >= MOST_FILES):
@@ -329,13 +332,21 @@ class _Line:
             files += [following] if following else []
         return results
 
+    def describe(self, response: Response) -> str:
+        """Return what a request came to that was of no use, in a sentence."""
+        if response.loss:
+            return response.loss.error
+        outcome = PROVIDERS[self._assistant.api].read_reply(response).outcome
+        if isinstance(outcome, Failure):
+            return clean(outcome.error)[:SHOWN]
+        return f"The provider answered HTTP {response.status}, but nothing that could be used."
+
 
 def _cost(assistant: Assistant, poll: Poll, result: Response | Failure) -> int:
     """Return what an item cost in micro-dollars: the most it may, where nobody counted."""
     if poll.usage and poll.usage.usd is not None:
         return micros(poll.usage.usd)
-    is_refused = isinstance(result, Response) and result.status >= 400  # noqa: PLR2004 - HTTP's own
-    is_free = is_refused or result == UNASKED["expired"]
+    is_free = result.is_error if isinstance(result, Response) else result == UNASKED["expired"]
     return 0 if is_free else cost_of(assistant, poll.question)
 
 
@@ -347,8 +358,8 @@ def share(desk: Desk, assistant: Assistant, stands: DuePolls, summary: Summary) 
     """
     budget, name = desk.budget, assistant.name
     question = next((category.question for category in desk.catalogue.categories.values()), "")
-    priced = [each for each in desk.catalogue.assistants if not missing_prices(each)]
-    total = sum(cost_of(each, question) for each in priced)
+    priced = [other for other in desk.catalogue.assistants if not missing_prices(other)]
+    total = sum(cost_of(other, question) for other in priced)
     part = cost_of(assistant, question) / total if total else 1
     shares = []
     if budget.daily_usd is not None:
@@ -364,24 +375,3 @@ def late(batch: Batch) -> str:
     """Return the sentence on a batch that should have ended."""
     name = batch.assistant.name
     return f"A batch of {name} is with its provider since {batch.intended_at} ({batch.key})."
-
-
-def is_well(response: Response) -> bool:
-    """Return whether a provider answered with a success."""
-    return 200 <= response.status < 300  # noqa: PLR2004 - HTTP's own boundary
-
-
-def is_certain(response: Response) -> bool:
-    """Return whether what was sent surely made no batch."""
-    is_refused = 300 <= response.status < 500  # noqa: PLR2004 - HTTP's own boundaries
-    return response.is_free or (is_refused and response.status not in AMBIGUOUS)
-
-
-def describe(response: Response) -> str:
-    """Return what a request came to that was of no use, in a sentence."""
-    if response.loss:
-        return response.loss.error
-    reply = wire.opened(response)
-    if isinstance(reply, Reply) and isinstance(reply.outcome, Failure):
-        return clean(reply.outcome.error)[:SHOWN]
-    return f"The provider answered HTTP {response.status}, but nothing that could be used."

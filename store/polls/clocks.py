@@ -1,37 +1,42 @@
-"""Whether this machine's clock can be believed: by a wrong one nothing is sent or closed."""
+"""Times that providers state, and whether this machine's clock can be believed.
+
+By a clock that does not fit nothing is sent, and no day is closed.
+"""
 
 from __future__ import annotations
 
-import logging
-import os
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from email.utils import parsedate_to_datetime
 
 from store.counting import CLOCK_TOLERANCE
-from store.files import Catalogue
-from store.ledger import FOLDER, LedgerError, Proof
-from store.times import rfc3339
+from store.text import rfc3339
 
-log = logging.getLogger(__name__)
-
-ASKED_ANEW = 3600.0
+RETESTED_AFTER = 3600.0
 """Seconds after which a misfit is put to the test: it may have been that provider's clock."""
-
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 LATEST = datetime(9000, 1, 1, tzinfo=UTC)
-"""What says that it is before or after these is no clock that is set (store/README.md, Time)."""
+"""Bounds outside which a clock was never set (store/README.md, Time)."""
+DAY = 86_400.0
+LONGEST = 7 * DAY
+"""A wait of more than a week, in seconds, is not believed: there is then no hint."""
+
+_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,12})?")
+_PART = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)(ms|h|m|s)")
+_DURATION = re.compile(rf"({_PART.pattern})+")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def utc_now() -> datetime:
-    """This machine's clock."""
+    """Return the time by this machine's clock."""
     return datetime.now(UTC)
 
 
 class Clock:
-    """A clock in UTC, and what the ``Date`` of providers' replies says of it; shared by threads.
+    """A clock in UTC, compared with the ``Date`` of providers' replies; shared by threads.
 
     ``confirmed`` is the newest time at which a provider's agreed with it.
     """
@@ -48,7 +53,7 @@ class Clock:
         self._lock = threading.Lock()
 
     def fault(self) -> str | None:
-        """Why nothing may be sent by this clock, in a sentence; ``None`` while it fits.
+        """Return why nothing may be sent by this clock, in a sentence; ``None`` while it fits.
 
         After a ``Date`` that did not fit it must agree with that and the time since, for an hour.
         """
@@ -61,14 +66,15 @@ class Clock:
             date, at = self._misfit
             passed = self._elapsed() - at
             theirs = date + timedelta(seconds=passed)
-            if abs(now - theirs) <= CLOCK_TOLERANCE or passed > ASKED_ANEW:
+            if abs(now - theirs) <= CLOCK_TOLERANCE or passed > RETESTED_AFTER:
                 self._misfit = None
                 return None
         return f"{_differ(now, theirs)} Nothing is sent until they agree."
 
-    def compare(self, date: datetime, began: datetime) -> str | None:
-        """Remember a reply's ``Date``; a sentence if it does not fit the time of the attempt."""
-        if not EARLIEST <= date < LATEST:  # the provider has no clock, which says nothing of ours
+    def compare(self, date: datetime | None, began: datetime) -> str | None:
+        """Remember a reply's ``Date``; return a sentence if it does not fit the attempt's time."""
+        # a provider without a clock of its own says nothing of ours
+        if date is None or not EARLIEST <= date < LATEST:
             return None
         now = self.now()
         fits = began - CLOCK_TOLERANCE <= date <= now + CLOCK_TOLERANCE
@@ -80,53 +86,76 @@ class Clock:
         return None if fits else f"{_differ(now, date)} The answer was not counted."
 
 
-def confirmed_time(clock: Clock, catalogue: Catalogue) -> datetime | None:
-    """Return the newest time that is sure to be past; ``None`` while no provider confirmed one.
-
-    Sample assistants have no clock to compare with; where all are, this machine's is believed.
-    """
-    is_sample = all(assistant.api == "sample" for assistant in catalogue.assistants)
-    return clock.now() if is_sample else clock.confirmed
-
-
 def _differ(ours: datetime, theirs: datetime) -> str:
     return f"This machine's clock says {rfc3339(ours)}, the provider's {rfc3339(theirs)}."
 
 
-class DayClosing:
-    """Closes the days of a data directory; ``reason`` says why it cannot."""
+def date(headers: Mapping[str, str]) -> datetime | None:
+    """Return when a reply says that it was made, in UTC (RFC 9110, section 6.6.1)."""
+    return _time(headers.get("date", ""), parsedate_to_datetime)
 
-    def __init__(self, directory: Path) -> None:
-        self.reason: str | None = None
-        self._directory = directory
-        self._proof = Proof(directory)
-        self._closed = ""
 
-    def look(self, confirmed: datetime | None) -> None:
-        """Close every day before the one in which the clock was last ``confirmed``, if any was.
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Return the seconds that a reply asks to wait (RFC 9110, section 10.2.3).
 
-        A fault is logged once, is the ``reason``, and is tried again at the next look.
-        """
-        if confirmed is None:
-            return
-        through = f"{confirmed - timedelta(days=1):%Y-%m-%d}"
-        if through <= self._closed:
-            return
-        before, self.reason = self.reason, None
-        try:
-            heads = self._proof.close(through, wait=False)
-        except BlockingIOError:  # a backup may take minutes; the next look comes
-            self.reason = before
-            return
-        except (LedgerError, OSError) as error:
-            why = str(error)
-            if isinstance(error, OSError):
-                where = os.path.relpath(error.filename or self._directory / FOLDER, self._directory)
-                why = f"{where}: {error.strerror}"
-            self.reason = f"No day is closed: {why}."
-            if self.reason != before:
-                log.error("%s", self.reason)  # noqa: TRY400 - a sentence, not a trace
-            return
-        self._closed = through
-        for head in heads:
-            log.info("closed %s: %d lines, root %s", head.day, head.lines, head.root)
+    ``retry-after-ms`` is OpenAI's.
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None and (wait := believed(milliseconds / 1000)) is not None:
+        return wait
+    return _wait(headers.get("retry-after", "").strip(), parsedate_to_datetime, now)
+
+
+def limit_reset(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Return the seconds until every used-up limit that a reply tells of is fresh again.
+
+    Sources: https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers (a
+    duration such as ``6m0s``), https://docs.claude.com/en/api/rate-limits#response-headers (a
+    time in RFC 3339); other servers give the time in Unix seconds or milliseconds.
+    """
+    return max((wait for wait in _resets(headers, now) if wait is not None), default=None)
+
+
+def believed(seconds: float) -> float | None:
+    """Return a wait in seconds, at least 0; ``None`` if it is implausibly long."""
+    return max(seconds, 0.0) if seconds <= LONGEST else None
+
+
+def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]:
+    for name, left in headers.items():
+        if "ratelimit" not in name or _number(left) != 0:
+            continue
+        reset = headers.get(name.replace("remaining", "reset"), "").strip()
+        if _DURATION.fullmatch(reset):
+            yield believed(sum(float(n) * _SECONDS[unit] for n, unit in _PART.findall(reset)))
+        else:
+            yield _wait(reset, datetime.fromisoformat, now)
+
+
+def _wait(text: str, parse: Callable[[str], datetime], now: datetime) -> float | None:
+    """Return the wait that a number means, or a time in the format that ``parse`` reads.
+
+    A number is in seconds, or a Unix time (s, ms) between a day ago and a week ahead.
+    """
+    number = _number(text)
+    if number is None:
+        time = _time(text, parse)
+        return None if time is None else believed((time - now).total_seconds())
+    if number <= LONGEST:
+        return number
+    waits = (number - now.timestamp(), number / 1000 - now.timestamp())
+    return next((max(wait, 0.0) for wait in waits if -DAY <= wait <= LONGEST), None)
+
+
+def _time(text: str, parse: Callable[[str], datetime]) -> datetime | None:
+    """Return a time in UTC, which one without a zone is taken to be in; ``None`` if it is none."""
+    try:
+        time = parse(text)
+        aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+        return aware.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _number(text: str | None) -> float | None:
+    return float(text) if text and _NUMBER.fullmatch(text.strip()) else None

@@ -1,4 +1,4 @@
-"""What polling works with, and what came of it: a desk, the summary of a run, a poll recorded."""
+"""The desk at which an assistant is asked, and the summary of what came of its questions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from store.rankings.poll_states import Pause, pause_reason
 from store.rankings.sentences import listed
 from store.records import Assistant, Poll
 from store.settings import Settings
-from store.times import rfc3339
+from store.text import rfc3339
 
 SHORT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 RECORD_SECONDS = 10
-"""How long it is tried to record what was paid for while no file can be opened: other questions of
-the process, on their way, soon give theirs back."""
+"""Seconds for which it is tried to record what was paid for while no file can be opened: other
+questions of the process, on their way, soon give theirs back."""
 
 ANSWERED = "answered"
 NOT_DUE = "not due any more"
@@ -40,13 +40,13 @@ NOT_ASKED = (NOT_DUE, LEFT)
 
 
 class Summary(Struct):
-    """What became of an assistant's questions in the turns so far.
+    """The outcomes of an assistant's questions in the turns so far.
 
     ``outcomes`` counts them by name, ``reasons`` has the first sentence for each name. ``pause``
     says why it is left alone, ``limit`` which limit of money is reached, ``fault`` what keeps it
-    from being asked; ``usd`` is the known cost. Of ``due`` pairs ``batched`` were sent in batches
-    that reserved ``batched_usd``. ``left`` are those whose history cannot be read or written,
-    ``wrong`` says in sentences what may need a person.
+    from being asked; ``usd`` is what its answers cost. Of ``due`` pairs ``batched`` were sent in
+    batches that reserved ``batched_usd``. ``left`` are those whose history cannot be read or
+    written, ``wrong`` has sentences on what may need a person.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -67,12 +67,6 @@ class Summary(Struct):
         if reason:
             self.reasons.setdefault(name, reason)
 
-    def take_in(self, poll: Poll, pause: Pause | None) -> None:
-        """Count a question that was asked, and the pause that it calls for."""
-        self.count(poll.failure or ANSWERED, poll.error)
-        self.usd += (poll.usage.usd or 0) if poll.usage else 0
-        self.pause = self.pause or pause
-
     @property
     def is_over(self) -> bool:
         """Whether nothing more should be asked of the assistant now."""
@@ -80,12 +74,12 @@ class Summary(Struct):
 
     @property
     def looked_at(self) -> int:
-        """How many questions something became of."""
+        """The number of questions that were asked, sent in a batch, or left for a reason."""
         return sum(self.outcomes.values()) + self.batched
 
     @property
     def polled(self) -> int:
-        """How many polls were made and recorded."""
+        """The number of polls that were made and recorded."""
         return sum(n for name, n in self.outcomes.items() if name not in NOT_ASKED)
 
     def __str__(self) -> str:
@@ -99,7 +93,7 @@ class Summary(Struct):
 
 
 class Desk:
-    """What polling touches: history, batches, locks, keys, the network, the clock and money.
+    """All that polling touches: history, batches, locks, keys, the network, the clock, money.
 
     ``record`` appends polls to history; what it would refuse, ``log.history.check_appendable``
     refuses before anything is asked. A run may spend ``run_usd``; site.json limits the day.
@@ -131,24 +125,18 @@ class Desk:
         )
         self._record = record
 
-    def check_ready(self, assistant: Assistant) -> str | None:
-        """Return an assistant's key, if it can be asked, and be paid under a limit of money.
-
-        Raises:
-            Unready: it lacks what models.json or the environment should give.
-            SettingsError: the file of its key cannot be read.
-        """
+    def check_prices(self, assistant: Assistant) -> None:
+        """Raise :class:`Unready` if an assistant cannot be paid under a limit of money."""
         is_limited = (self.budget.daily_usd, self.budget.run_usd) != (None, None)
         if is_limited and (missing := missing_prices(assistant)):
             needed = f"a limit of money needs {listed(missing)} in models.json"
             raise Unready(f"{assistant.name}: {needed}")
-        return key_of(assistant, self.settings.secret)
 
     def sender(self, assistant: Assistant, *, size: int = 0) -> Sender:
         """Return what sends an assistant's requests; ``size`` is that of long replies in bytes.
 
         Raises:
-            Unready: its key is missing or cannot be sent.
+            Unready: its entry in models.json has a fault, or its key is missing or cannot be sent.
             SettingsError: the file of its key cannot be read.
         """
         limits = msgspec.structs.replace(self.limits, size=max(self.limits.size, size))
@@ -163,9 +151,10 @@ class Desk:
             clock=self.clock,
         )
 
-    def pairs(self, assistant: Assistant) -> list[Pair]:
-        """Return every question there is to an assistant."""
-        return [Pair(slug, each, assistant) for slug, each in self.catalogue.categories.items()]
+    def pairs(self, assistant: Assistant, slugs: Sequence[str] = ()) -> list[Pair]:
+        """Return the questions to an assistant in these categories, or in all."""
+        categories = self.catalogue.categories
+        return [Pair(slug, categories[slug], assistant) for slug in slugs or categories]
 
     def due(self, pairs: Sequence[Pair], stands: DuePolls, rounds: Rounds) -> list[Pair]:
         """Return which of these pairs are due and not with a provider, longest waiting first."""
@@ -176,14 +165,14 @@ class Desk:
     def append(self, outcome: Outcome, summary: Summary, instrument: str | None) -> None:
         """Append a poll to history with its instrument and the end of its pause; then count it.
 
-        Where the clocks differ its time is the provider's, unless that is over a day beyond ours:
-        one wrong reply would then keep a category from being asked.
+        Where the clocks differ its time is the provider's.
 
         Raises:
             HistoryError, OSError: it is not recorded.
         """
         poll, now, pause = outcome.poll, self.clock.now(), None
         poll = msgspec.structs.replace(poll, instrument=instrument or msgspec.UNSET)
+        # one wrong reply from further ahead would keep its category from being asked
         if outcome.at and outcome.at <= now + timedelta(days=1):
             now = outcome.at
         if outcome.pause is not None:
@@ -202,4 +191,6 @@ class Desk:
                 self.stop.wait(0.1)
             else:
                 break
-        summary.take_in(poll, pause)
+        summary.count(poll.failure or ANSWERED, poll.error)
+        summary.usd += (poll.usage.usd or 0) if poll.usage else 0
+        summary.pause = summary.pause or pause

@@ -1,7 +1,11 @@
-"""When each pair of category and assistant is due (store/README.md, Polls)."""
+"""Whom to ask and when: what is due, and what is worth asking until rankings are clear.
+
+The rules stand in store/README.md, Polls.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, takewhile
@@ -13,6 +17,7 @@ from store.disk import signature_at
 from store.files import Catalogue
 from store.history import History, HistoryError
 from store.polls.clocks import Clock
+from store.rankings.certainty import Certainty, Level
 from store.rankings.poll_states import Pause, PollState, PollStates, recorded_pause, usd_on
 from store.records import Assistant, Category, Site
 
@@ -20,6 +25,11 @@ RETRIED_SOONER = frozenset({"network", "timeout", "http", "rate_limited", "quota
 FIRST_RETRY = timedelta(hours=6)
 ALWAYS = datetime.min.replace(tzinfo=UTC)
 
+CLEAR: Level = "clear"
+UNMEASURED: Level = "unmeasured"
+URGENCY: tuple[Level, ...] = ("open", "contradicted", UNMEASURED)
+"""Levels that are not clear, in the order in which they are asked: an open one is decided soonest,
+so a cap decides most."""
 
 Key = tuple[str, str]
 """A pair's category and assistant."""
@@ -51,7 +61,7 @@ class Rounds(Struct, frozen=True):
 
     @classmethod
     def of(cls, site: Site, samples: int | None = None) -> Rounds:
-        """Those of site.json, or with so many answers in every round."""
+        """Return those of site.json, or with so many answers in every round."""
         return cls(
             site.poll_every_days,
             samples or site.samples_per_round,
@@ -60,11 +70,11 @@ class Rounds(Struct, frozen=True):
 
     @property
     def most(self) -> int:
-        """How many answers a round can take."""
+        """The answers that a round can take at most."""
         return max(self.samples, self.at_first)
 
     def taken(self, state: PollState | None, now: datetime | None = None) -> int:
-        """How many answers there are in a pair's newest round; none if it is over ``now``."""
+        """Return how many answers a pair's newest round has; none if it is over ``now``."""
         if state is None or not state.answers:
             return 0
         times = [datetime.fromisoformat(time) for time in reversed(state.answers)]
@@ -75,12 +85,12 @@ class Rounds(Struct, frozen=True):
         return following + (now is None)
 
     def lacking(self, state: PollState | None, now: datetime | None = None) -> int:
-        """How many answers that round still takes, if the served model stays what it is."""
+        """Return how many answers that round still takes if the served model stays what it is."""
         taken, of_version = self.taken(state, now), state.of_version if state else 0
         return min(self.most - taken, max(self.samples - taken, self.at_first - of_version))
 
     def due_at(self, state: PollState | None) -> datetime:
-        """The time from which a pair is due again.
+        """Return the time from which a pair is due again.
 
         At once without a poll, after an interrupted one, and after an answer whose round takes
         more; soon after failures of the line, later with each in a row; else after the regular
@@ -98,22 +108,22 @@ class Rounds(Struct, frozen=True):
 
 
 class DuePolls(Struct, frozen=True):
-    """What is to be asked, from how polling stands in each category that is known.
+    """Where polling stands in each category whose history could be read, and what follows from it.
 
-    ``unread`` says why it is not known of others.
+    ``unread`` says why others could not be.
     """
 
     states: Mapping[str, PollStates]
     unread: Sequence[HistoryError] = ()
 
     def of(self, pair: Pair) -> PollState | None:
-        """How a pair stands with the present question: another wording is due at once."""
+        """Return how a pair stands with the present question: another wording is due at once."""
         states = self.states.get(pair.slug)
         return states.present.get(pair.assistant.name) if states else None
 
     def of_model(self, model: str) -> list[PollState]:
-        """How an assistant's pairs stand with whatever question, those that were ever polled."""
-        return [held.ever[model] for held in self.states.values() if model in held.ever]
+        """Return how an assistant's pairs stand that were ever polled, with whatever question."""
+        return [states.ever[model] for states in self.states.values() if model in states.ever]
 
     def usd_on(self, model: str, day: str) -> float:
         """Return what an assistant's polls of a UTC day cost, if no later day has polls."""
@@ -123,22 +133,17 @@ class DuePolls(Struct, frozen=True):
         """Return the pause that an assistant's polls call for, if one lasts."""
         return recorded_pause(self.of_model(model), now)
 
-    def known(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """The pairs whose history could be read; of others nobody knows what was asked."""
-        return [pair for pair in pairs if pair.slug in self.states]
-
     def due(self, pairs: Iterable[Pair], rounds: Rounds, now: datetime) -> list[Pair]:
-        """The pairs known to be due, those waiting longest first."""
-        times = [(rounds.due_at(self.of(p)), p.slug, p) for p in self.known(pairs)]
+        """Return the pairs that are surely due, those waiting longest first."""
+        times = [(rounds.due_at(self.of(p)), p.slug, p) for p in pairs if p.slug in self.states]
         return [pair for time, _, pair in sorted(times, key=lambda t: t[:2]) if time <= now]
 
     def rest_of_rounds(self, pairs: Sequence[Pair], rounds: Rounds, now: datetime) -> list[Pair]:
-        """Pairs that are due as often as their rounds take answers; each first comes once."""
-        missing = [(max(rounds.lacking(self.of(pair), now), 1), pair) for pair in pairs]
-        return [pair for turn in range(rounds.most) for times, pair in missing if turn < times]
+        """Return pairs that are due, each as often as its round takes answers."""
+        return [pair for p in pairs for pair in [p] * max(rounds.lacking(self.of(p), now), 1)]
 
     def longest_waiting_first(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """The same pairs, those never asked first, then by their last poll's time."""
+        """Return the same pairs, those never asked first, then by their last poll's time."""
 
         def last(pair: Pair) -> str:
             state = self.of(pair)
@@ -146,9 +151,39 @@ class DuePolls(Struct, frozen=True):
 
         return sorted(pairs, key=last)
 
+    def unclear(
+        self, pairs: Iterable[Pair], most: int, certainties: Mapping[str, Certainty], today: str
+    ) -> list[Pair]:
+        """Return whom to ask once more on a UTC day where it is not clear, of open ones first.
+
+        Nobody is asked twice on one day, for repeats of a day tell nothing of others, nor beyond
+        ``most`` days. A level may be looked at every day, so the asking may stop once it is clear.
+        """
+        chosen = []
+        for pair in pairs:
+            certainty, state = certainties.get(pair.slug), self.of(pair)
+            was_polled = state is not None and state.polled_at[:10] >= today
+            few = certainty is None or certainty.runs.get(pair.assistant.name, 0) < most
+            if level_of(pair, certainties) != CLEAR and few and not was_polled:
+                chosen.append(pair)
+        return sorted(chosen, key=lambda pair: URGENCY.index(level_of(pair, certainties)))
+
+
+def level_of(pair: Pair, certainties: Mapping[str, Certainty]) -> Level:
+    """Return how clear it is who leads in a pair's category."""
+    certainty = certainties.get(pair.slug)
+    return certainty.level if certainty else UNMEASURED
+
+
+def levels(pairs: Iterable[Pair], certainties: Mapping[str, Certainty]) -> str:
+    """Return how many categories have each level, for people."""
+    counts = Counter({pair.slug: level_of(pair, certainties) for pair in pairs}.values())
+    parts = [f"{counts[level]} {level}" for level in (CLEAR, *URGENCY) if counts[level]]
+    return f"Categories: {', '.join(parts)}."
+
 
 class PollLog:
-    """How polling of each category stands, by its history as appended; read again if it changed."""
+    """Where polling of each category stands by its history, read again where that has changed."""
 
     def __init__(self, history: History, clock: Clock) -> None:
         self.history = history
@@ -166,10 +201,10 @@ class PollLog:
         signatures = tuple(signature_at(self.history.path(file)) for file in files)
         category = catalogue.categories[slug]
         basis = (signatures, category, catalogue.withheld, catalogue.former_names)
-        known = self._states.get(slug)
-        is_same = None not in signatures and known and known[0] == basis
-        if known and is_same and known[1].latest_time <= latest_time(now):
-            return known[1]
+        before = self._states.get(slug)
+        is_same = None not in signatures and before and before[0] == basis
+        if before and is_same and before[1].latest_time <= latest_time(now):
+            return before[1]
         states = states_of(self.history, slug, catalogue, now)
         self._states[slug] = basis, states
         return states

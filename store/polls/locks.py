@@ -25,33 +25,29 @@ def lock(path: Path) -> Iterator[bool]:
     Raises:
         OSError: the file cannot be opened or locked.
     """
-    handle = _open(path)
-    try:
+    with _opened(path) as handle:
         yield _try(handle)
-    finally:
-        _let_go(handle)
 
 
 @contextmanager
 def turn(
-    folder: Path, name: str, stop: threading.Event, waiting: Callable[[], None] = lambda: None
+    folder: Path, name: str, stop: threading.Event, notify: Callable[[], None] = lambda: None
 ) -> Iterator[bool]:
     """Wait for an assistant's lock and hold it inside the block; yields ``False`` once stopped.
 
-    Who waits holds the lock of the queue meanwhile: so whoever lets go, and wants the next turn at
-    once, stands behind. ``waiting`` is called once, if somebody else has it.
+    ``notify`` is called if somebody else has it.
 
     Raises:
         OSError: a file cannot be opened or locked.
     """
-    queue, handle = _open(path_of(folder, name, ".queue")), _open(path_of(folder, name))
-    try:
-        is_stopped = any(not _wait(each, stop, waiting) for each in (queue, handle))
+    with (
+        _opened(path_of(folder, name, ".queue")) as queue,
+        _opened(path_of(folder, name)) as handle,
+    ):
+        # who waits holds the queue's lock, so that who lets go and wants the next turn is behind
+        is_stopped = any(not _wait(lock, stop, notify) for lock in (queue, handle))
         fcntl.flock(queue, fcntl.LOCK_UN)
         yield not is_stopped
-    finally:
-        _let_go(queue)
-        _let_go(handle)
 
 
 def is_held(path: Path) -> bool:
@@ -78,22 +74,29 @@ def path_of(folder: Path, name: str, what: str = "") -> Path:
     return folder / f"{hashlib.sha256(name.encode()).hexdigest()[:8]}{what}.lock"
 
 
-def _wait(handle: int, stop: threading.Event, waiting: Callable[[], None]) -> bool:
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    path.parent.mkdir(exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        yield handle
+    finally:
+        # closing alone is not enough while a child that was just forked has a copy
+        fcntl.flock(handle, fcntl.LOCK_UN)
+        os.close(handle)
+
+
+def _wait(handle: int, stop: threading.Event, notify: Callable[[], None]) -> bool:
     """Try until the lock is had, or ``stop`` is set; return whether it is had."""
     is_first = True
     while not stop.is_set():
         if _try(handle):
             return True
         if is_first:
-            waiting()
+            notify()
         is_first = False
         stop.wait(LOOK)
     return False
-
-
-def _open(path: Path) -> int:
-    path.parent.mkdir(exist_ok=True)
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
 def _try(handle: int) -> bool:
@@ -102,9 +105,3 @@ def _try(handle: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _let_go(handle: int) -> None:
-    # closing alone is not enough while a child that was just forked has a copy
-    fcntl.flock(handle, fcntl.LOCK_UN)
-    os.close(handle)

@@ -16,20 +16,19 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from store.history import HistoryError
-from store.polls.asking import Outcome, ask, ask_sample, charge_for, given_up
+from store.polls.asking import Outcome, ask, ask_sample, give_up, keep_instrument, reserve_of
 from store.polls.batches import WORTH_IT, Batching, share
 from store.polls.desk import LEFT, NOT_DUE, Desk, Summary
-from store.polls.due import DuePolls, Key, Pair, Rounds
-from store.polls.instruments import keep_instrument
+from store.polls.due import DuePolls, Pair, Rounds
 from store.polls.locks import turn
-from store.polls.sending import Unsent
+from store.polls.sending import Sender, Unsent
 from store.polls.spending import Charge
-from store.records import Assistant, Failure
-from store.times import rfc3339
+from store.records import Assistant
+from store.text import rfc3339
 
 log = logging.getLogger(__name__)
 
@@ -45,16 +44,17 @@ GRACE = 1.0
 
 
 class Plan(Struct, kw_only=True):
-    """What to ask an assistant in one turn.
+    """The questions to put to an assistant in its turns, ``most`` in each.
 
     ``waiting`` are the pairs to ask, taken off as they are looked at; without them it is what is
-    due by ``rounds``, in batches where that is worth it. With ``rounds`` only what is due is asked,
-    and at most ``most``. A paused assistant is asked one of them if ``through``, but not where its
-    provider set the time. ``follow`` looks after its batches first, ``cancel`` ends them.
+    due by ``rounds`` of these ``slugs``, or of all, in batches where that is worth it. A paused
+    assistant is asked one of them if ``through``, but not where its provider set the time.
+    ``follow`` looks after its batches first, which ``cancel`` ends, to ask nothing more.
     """
 
     waiting: deque[Pair] | None = None
     rounds: Rounds | None = None
+    slugs: tuple[str, ...] = ()
     most: int = MOST
     through: bool = False
     follow: bool = True
@@ -77,10 +77,8 @@ def take_turn(
         if not is_held:
             return False
         batching = Batching(desk, name, summary)
-        if plan.cancel:
-            batching.cancel()
         if plan.follow:
-            batching.follow()
+            batching.follow(cancel=plan.cancel)
         assistant = next((a for a in desk.catalogue.assistants if a.name == name), None)
         if assistant and not (plan.cancel or desk.stop.is_set()):
             _ask(desk, assistant, plan, batching)
@@ -89,21 +87,23 @@ def take_turn(
 
 def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> None:
     """Read what is paused and due, and ask it."""
-    key, summary = desk.check_ready(assistant), batching.summary
+    desk.check_prices(assistant)
+    sender, summary = desk.sender(assistant), batching.summary
     stands = desk.log.look(desk.catalogue)
     waiting = plan.waiting
     if waiting is None:
         rounds = plan.rounds or Rounds.of(desk.catalogue.site)
-        due = desk.due(desk.pairs(assistant), stands, rounds)
+        due = desk.due(desk.pairs(assistant, plan.slugs), stands, rounds)
         waiting = deque(pair for pair in due if pair.key not in summary.left)
     summary.due = len(waiting)
     now = desk.clock.now()
     pause = stands.pause_of(assistant.name, now)
     if pause and (pause.stated or not plan.through):
         summary.pause = pause
+    if summary.pause or not waiting:
         return
     try:
-        instrument = keep_instrument(desk.settings.data_dir, assistant, key) if waiting else None
+        instrument = keep_instrument(desk.settings.data_dir, assistant, sender.secret)
     except OSError as error:
         summary.fault = f"what it is asked with cannot be kept: {error.strerror}"
         return
@@ -111,44 +111,37 @@ def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> No
     if is_worth_it and not (pause or desk.files.pause_of(assistant, now)):
         batching.begin(list(waiting), instrument, share(desk, assistant, stands, summary))
         return
-    plan = msgspec.structs.replace(plan, waiting=waiting, most=1 if pause else plan.most)
-    Turn(desk, assistant, plan, stands, summary, instrument).take()
+    most = 1 if pause else plan.most
+    Questions(desk, sender, waiting, stands, summary, instrument).ask(most)
 
 
-class _Flight(Struct, frozen=True):
-    """A question on its way, given up at ``deadline``, in seconds of the monotonic clock."""
-
-    pair: Pair
-    charge: Charge
-    deadline: float
-
-
-class Turn:
-    """The questions of one turn, asked by who holds the assistant's lock."""
+class Questions:
+    """The direct questions of one turn, asked by who holds the assistant's lock."""
 
     def __init__(
         self,
         desk: Desk,
-        assistant: Assistant,
-        plan: Plan,
+        sender: Sender,
+        waiting: deque[Pair],
         stands: DuePolls,
         summary: Summary,
         instrument: str | None,
     ) -> None:
-        self._instrument = instrument
         self._desk = desk
-        self._sender = desk.sender(assistant)
-        self._waiting = plan.waiting or deque()
-        self._rounds = plan.rounds
-        self._left = plan.most
+        self._sender = sender
+        self._waiting = waiting
         self._summary = summary
-        self._skip = desk.files.under_way(desk.catalogue)
-        self._flights: dict[Key, _Flight] = {}
-        self._landed: queue.SimpleQueue[tuple[Key, Outcome | Unsent]] = queue.SimpleQueue()
-        self._out_of_reach = unreached(stands, assistant.name)
+        self._instrument = instrument
+        self._out_of_reach = unreached(stands, sender.assistant.name)
+        self._in_batches = desk.files.under_way(desk.catalogue)
+        self._left = 0
+        self._flights: dict[Charge, tuple[Pair, float]] = {}
+        """The questions on their way, and when they are given up, in monotonic seconds."""
+        self._landed: queue.SimpleQueue[tuple[Charge, Outcome | Unsent]] = queue.SimpleQueue()
 
-    def take(self) -> None:
-        """Ask until the turn or the queue ends, something forbids it, or all is to stop."""
+    def ask(self, most: int) -> None:
+        """Ask so many, until something forbids it, or all is to stop; wait for the answers."""
+        self._left = most
         stop, concurrency = self._desk.stop, self._sender.assistant.concurrency
         while not stop.is_set() and threading.main_thread().is_alive():
             may_start = self._waiting and self._left and not self._summary.is_over
@@ -163,17 +156,16 @@ class Turn:
     def _start(self) -> None:
         """Begin to ask the first pair, unless it is not to be asked; or leave it for later."""
         pair, desk = self._waiting[0], self._desk
+        now = desk.clock.now()
         if fault := desk.clock.fault():
             self._summary.fault = fault
             return
-        now = desk.clock.now()
+        if pair.key in self._in_batches:
+            self._waiting.popleft()
+            self._summary.count(NOT_DUE)
+            return
         try:
             states = desk.log.states_of(pair.slug, desk.catalogue)
-            due_at = self._rounds and self._rounds.due_at(states.present.get(pair.assistant.name))
-            if pair.key in self._skip or (due_at and due_at > now):
-                self._waiting.popleft()
-                self._summary.count(NOT_DUE)
-                return
             desk.log.history.check_appendable(pair.slug, rfc3339(now))
         except HistoryError as error:  # nobody knows when it was asked, or its answer is lost
             self._waiting.popleft()
@@ -181,14 +173,16 @@ class Turn:
             self._summary.count(LEFT, f"{error}")
             return
         if pair.assistant.api == "sample":
-            self._take_first()
+            self._waiting.popleft()
+            self._left -= 1
             repeat = states.asked_on(rfc3339(now)[:10], pair.assistant.name)
             self._conclude(pair, ask_sample(pair, now, repeat))
             return
-        charge = charge_for(pair.assistant, pair.category.question, desk.budget)
+        charge = Charge(desk.budget, reserve_of(pair.assistant, pair.category.question))
         try:
             if charge.reserve():
-                self._take_first()
+                self._waiting.popleft()
+                self._left -= 1
                 self._fly(pair, charge)
             elif self._flights:  # most of them cost less than their reserve
                 self._land()
@@ -197,40 +191,36 @@ class Turn:
         except OSError as error:
             self._summary.fault = f"the day's spending cannot be kept: {error.strerror}"
 
-    def _take_first(self) -> None:
-        self._waiting.popleft()
-        self._left -= 1
-
     def _fly(self, pair: Pair, charge: Charge) -> None:
-        deadline = time.monotonic() + self._sender.limits.total + GRACE
-        self._flights[pair.key] = _Flight(pair, charge, deadline)
+        self._flights[charge] = pair, time.monotonic() + self._sender.limits.total + GRACE
 
         def ask_and_land() -> None:
-            self._landed.put((pair.key, ask(pair, self._sender, charge)))
+            self._landed.put((charge, ask(pair, self._sender, charge)))
 
         threading.Thread(target=ask_and_land, name=f"poll {pair.key[1]}", daemon=True).start()
 
     def _land(self) -> None:
         """Wait a moment for a question to come back, and give up those that are late."""
         with suppress(queue.Empty):
-            key, outcome = self._landed.get(timeout=LOOK)
-            if flight := self._flights.pop(key, None):
-                self._conclude(flight.pair, outcome)
+            charge, outcome = self._landed.get(timeout=LOOK)
+            if charge in self._flights:
+                self._conclude(self._flights.pop(charge)[0], outcome)
         now = time.monotonic()
-        for key in [key for key, flight in self._flights.items() if flight.deadline < now]:
+        late = [charge for charge, (_, deadline) in self._flights.items() if deadline < now]
+        for charge in late:
             sentence = f"The poll took over {self._sender.limits.total:g} seconds."
-            pair = self._flights.pop(key).pair
-            self._conclude(pair, given_up(pair, Failure("timeout", sentence)))
+            pair, _ = self._flights.pop(charge)
+            self._conclude(pair, give_up(pair, "timeout", sentence))
 
     def _give_up(self) -> None:
         """Wait a little for what is on its way, then record that what was sent is given up."""
         end = time.monotonic() + GRACE / 2
         while self._flights and time.monotonic() < end:
             self._land()
-        failure = Failure("interrupted", "The poll was stopped while it was on its way.")
-        for flight in self._flights.values():
-            is_sent = flight.charge.sent_at is not None
-            self._conclude(flight.pair, given_up(flight.pair, failure) if is_sent else Unsent())
+        sentence = "The poll was stopped while it was on its way."
+        for charge, (pair, _) in self._flights.items():
+            is_sent = charge.sent_at is not None
+            self._conclude(pair, give_up(pair, "interrupted", sentence) if is_sent else Unsent())
         self._flights.clear()
 
     def _conclude(self, pair: Pair, outcome: Outcome | Unsent) -> None:
@@ -244,7 +234,7 @@ class Turn:
         elif outcome.poll.failure in OUT_OF_REACH:
             self._out_of_reach += 1
             if self._out_of_reach >= UNREACHABLE and outcome.pause is None:
-                outcome = msgspec.structs.replace(outcome, pause=self._sender.limits.pause)
+                outcome = replace(outcome, pause=self._sender.limits.pause)
         try:
             self._desk.append(outcome, self._summary, self._instrument)
         except (HistoryError, OSError) as error:

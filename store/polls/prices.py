@@ -15,7 +15,7 @@ from store.records import MOST_USD, Assistant
 
 TOLERATED = 2
 """Times what was reserved that an answer may cost before its assistant is paused."""
-OUTPUT_LIMITS = frozenset({"max_tokens"} | {each.OUTPUT_LIMIT for each in PROVIDERS.values()})
+OUTPUT_LIMITS = frozenset({"max_tokens"} | {one.OUTPUT_LIMIT for one in PROVIDERS.values()})
 """The members by which bodies limit the output; ``extra`` may set that of another server."""
 BYTES_PER_TOKEN = 2
 SEARCH_TOKENS = 10_000
@@ -39,8 +39,8 @@ def at_most(assistant: Assistant, body: Mapping[str, Any]) -> Tokens:
     """Return the most that a request with this body is taken to use."""
     searches = MAX_SEARCHES if assistant.web_search else 0
     size = len(msgspec.json.encode(body))
-    given = math.ceil(size / BYTES_PER_TOKEN) + searches * SEARCH_TOKENS
-    return Tokens(given, max(_output_limits(body), default=assistant.max_output_tokens), searches)
+    sent = math.ceil(size / BYTES_PER_TOKEN) + searches * SEARCH_TOKENS
+    return Tokens(sent, max(_output_limits(body), default=assistant.max_output_tokens), searches)
 
 
 def _output_limits(body: Mapping[str, Any]) -> Iterator[int]:
@@ -71,13 +71,9 @@ def micros(amount: float) -> int:
 
 def at_reduced_price(assistant: Assistant) -> Assistant:
     """Return the assistant with what its tokens cost in a batch, or in the flex tier."""
-    given, made = assistant.usd_per_million_input, assistant.usd_per_million_output
+    prices = {member: getattr(assistant, member) for member in PRICES[:2]}
     factor = assistant.batch_price_factor
-    return replace(
-        assistant,
-        usd_per_million_input=None if given is None else given * factor,
-        usd_per_million_output=None if made is None else made * factor,
-    )
+    return replace(assistant, **{m: price and price * factor for m, price in prices.items()})
 
 
 def price_of(assistant: Assistant, reply: Reply) -> float | None:

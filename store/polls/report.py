@@ -1,30 +1,40 @@
-"""How polling stands, per assistant: by the files alone, or by one tiny question."""
+"""All that is said before anything is asked: how polling stands, what asking would cost.
+
+Also the one tiny question that shows whether an assistant can be reached.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
 
-from store.polls.asking import cost_at_most
+from store.polls.asking import request_for, reserve_of
 from store.polls.batch_files import Batch
-from store.polls.batches import CANCEL_AFTER, cost_of, late
+from store.polls.batches import CANCEL_AFTER, WORTH_IT, cost_of, late
 from store.polls.desk import Desk
-from store.polls.due import DuePolls, Rounds
+from store.polls.due import DuePolls, Pair, Rounds
 from store.polls.locks import is_held, path_of
-from store.polls.prices import at_most, micros, missing_prices, price_of, usd
-from store.polls.prompt import Prompt
+from store.polls.prices import at_most, at_reduced_price, micros, missing_prices, price_of, usd
 from store.polls.providers import PROVIDERS
+from store.polls.providers.envelopes import Tokens
+from store.polls.providers.provider import Prompt
 from store.polls.secrets import Unready
 from store.polls.sending import Unsent
 from store.polls.spending import Charge
 from store.rankings.poll_states import outage
 from store.records import Assistant, Failure
 from store.settings import SettingsError
-from store.times import rfc3339
+from store.text import rfc3339
 
 PROMPT = Prompt("You are asked whether you can be reached.", "Answer with the word OK.")
+EXPECTED_INPUT = 0.5
+"""The part of the input's most that is expected: two bytes to a token are half of what English
+text has."""
+EXPECTED_OUTPUT = 0.375
+"""The part of the output's most that is expected: 1,500 of 4,000 tokens."""
 
 
 def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:
@@ -54,7 +64,8 @@ def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:
     wrong = [f"{name} {silent}."] if silent else []
     wrong += [f"{name} is paused {pause}"] if pause else []
     try:
-        desk.check_ready(assistant)
+        desk.check_prices(assistant)
+        desk.sender(assistant)
     except (Unready, SettingsError) as error:
         wrong.append(f"{error}.")
     wrong += [late(batch) for batch in batches if batch.age(now) > CANCEL_AFTER]
@@ -77,12 +88,70 @@ def _limit(assistant: Assistant, desk: Desk) -> str | None:
     category = next(iter(desk.catalogue.categories.values()), None)
     if category is None or assistant.api == "sample" or missing_prices(assistant):
         return None
-    question = category.question
-    direct = micros(cost_at_most(assistant, question) or 0)
+    cost = cost_of if assistant.batch else reserve_of
     try:
-        return desk.budget.reached(cost_of(assistant, question) if assistant.batch else direct)
+        return desk.budget.reached(cost(assistant, category.question))
     except OSError:  # said as a fault of the whole
         return None
+
+
+def quote(calls: Sequence[Pair], desk: Desk, *, is_due: bool) -> list[str]:
+    """Return in lines what these calls would use, cost and take, per assistant and in all."""
+    lanes: dict[str, list[Pair]] = {}
+    for pair in calls:
+        lanes.setdefault(pair.assistant.name, []).append(pair)
+    lines: list[str] = []
+    totals = [0.0, 0.0]
+    more = ""
+    for name, lane in lanes.items():
+        assistant = lane[0].assistant
+        if assistant.api == "sample":
+            lines.append(f"{name}: {len(lane)} calls of a sample assistant, free")
+            continue
+        is_batched = is_due and assistant.batch and len(lane) >= WORTH_IT
+        is_batched = is_batched and not desk.files.pause_of(assistant, desk.clock.now())
+        bodies = (request_for(assistant, pair.category.question).body for pair in lane)
+        tokens = sum((at_most(assistant, body) for body in bodies), Tokens(0, 0))
+        costs = _costs(assistant, len(lane), tokens, is_batched=is_batched)
+        way = " in batches" if is_batched else " in the flex tier" if assistant.tier else ""
+        price = "price unknown"
+        if costs:
+            price = f"{costs[0]:.2f} USD{way} expected, {costs[1]:.2f} USD at most"
+            totals = [total + cost for total, cost in zip(totals, costs, strict=True)]
+        else:
+            more = " and what has no price"
+        time = f"at least {math.ceil(len(lane) / assistant.rpm)} min at {assistant.rpm} a minute"
+        lines.append(
+            f"{name}: {len(lane)} calls, {price}; at most {tokens.input:,} input and "
+            f"{tokens.output:,} output tokens; {'within a day' if is_batched else time}"
+        )
+    expected, most = totals
+    lines.append(
+        f"In all: {expected:.2f} USD expected, {most:.2f} USD at most{more}, if no question has to "
+        "be asked twice (an answer cut off, a fault of the line). Nothing was sent."
+    )
+    if desk.budget.daily_usd and expected > desk.budget.daily_usd:
+        days = math.ceil(expected / desk.budget.daily_usd)
+        lines.append(f"At daily_usd {desk.budget.daily_usd:g} that takes {days} days or more.")
+    return lines
+
+
+def _costs(
+    assistant: Assistant, calls: int, tokens: Tokens, *, is_batched: bool
+) -> tuple[float, float] | None:
+    """Return what calls are expected to cost and cost at most, if the prices are known.
+
+    The flex tier may answer in the ordinary one, at its price.
+    """
+    cheap = at_reduced_price(assistant) if is_batched or assistant.tier else assistant
+    likely = Tokens(
+        round(tokens.input * EXPECTED_INPUT),
+        round(tokens.output * EXPECTED_OUTPUT),
+        calls if assistant.web_search else 0,
+    )
+    expected = usd(cheap, likely)
+    most = usd(cheap if is_batched else assistant, tokens)
+    return None if expected is None or most is None else (expected, most)
 
 
 def ask_whether_there(desk: Desk, assistant: Assistant) -> tuple[str, bool]:

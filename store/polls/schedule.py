@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -25,10 +26,12 @@ from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from msgspec import Struct
 
+from store.files import Catalogue
 from store.history import HistoryError
-from store.memory import Store
+from store.ledger import FOLDER as PROOF
+from store.ledger import LedgerError, Proof
 from store.polls.batch_files import BatchFiles
-from store.polls.clocks import Clock, DayClosing, confirmed_time
+from store.polls.clocks import Clock
 from store.polls.desk import LEFT, Desk, Summary
 from store.polls.due import PollLog, Rounds
 from store.polls.locks import FOLDER, lock
@@ -37,7 +40,8 @@ from store.polls.secrets import Unready
 from store.rankings.poll_states import Pause, ScheduleState
 from store.records import Problem
 from store.settings import Settings, SettingsError
-from store.times import rfc3339
+from store.store import Store
+from store.text import rfc3339
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +58,7 @@ LATE_TICKS = 10
 
 
 def begin(extensions: dict[str, Any], *signals: signal.Signals) -> Schedule:
-    """Stand by to poll as an app is set, until one of these signals; health says how it stands."""
+    """Stand by to poll as an app is set, until one of these signals, and tell health of it."""
     schedule = Schedule(extensions["store"], extensions["settings"])
     extensions["scheduler"] = schedule.status
     schedule.stop_on(*signals)
@@ -73,7 +77,6 @@ class Schedule:
         self._log = PollLog(store.history, self._clock)
         self._files = BatchFiles(settings.data_dir)
         self._closing = DayClosing(settings.data_dir)
-        self._locks = settings.data_dir / FOLDER
         self._late = max(LATE_TICKS * settings.poll_tick, 60)
         self._stop = threading.Event()
         self._elected = ExitStack()
@@ -100,19 +103,17 @@ class Schedule:
 
     def status(self) -> ScheduleState:
         """Return how the schedule stands, for :mod:`store.web.health`."""
-        now, looks = self._clock.now(), self._looks.copy()
-        pauses = {
-            name: look.pause
-            for name, look in sorted(looks.items())
-            if look.pause and look.pause.until > now
-        }
-        reasons = [f"{n} is paused {p}." for n, p in pauses.items() if not looks[n].is_capped]
-        reasons += [reason for _, look in sorted(looks.items()) for reason in look.faults.values()]
+        now, looks = self._clock.now(), sorted(self._looks.copy().items())
+        pauses = {name: look.pause for name, look in looks if look.pause and look.pause.until > now}
+        reasons = [
+            f"{n} is paused {pauses[n]}." for n, k in looks if n in pauses and not k.is_capped
+        ]
+        reasons += [reason for _, look in looks for reason in look.faults.values()]
         reasons += filter(None, (self._closing.reason, self._fault))
         is_alive = time.monotonic() < self._looked_at + self._late and not self._stop.is_set()
         if not is_alive:
             reasons.append("The schedule does not run; restart the server.")
-        due = {name: look.due for name, look in looks.items()} if self._is_elected else {}
+        due = {name: look.due for name, look in looks} if self._is_elected else {}
         since = rfc3339(self._begun)
         return ScheduleState(
             is_alive, self._is_elected, since, tuple(dict.fromkeys(reasons)), pauses, due
@@ -170,7 +171,7 @@ class Schedule:
 
     def _stand_for_election(self) -> None:
         with ExitStack() as attempt:
-            if attempt.enter_context(lock(self._locks / LOCK)):
+            if attempt.enter_context(lock(self._settings.data_dir / FOLDER / LOCK)):
                 self._elected = attempt.pop_all()
                 self._is_elected = True
                 log.info("this process polls on schedule")
@@ -228,12 +229,10 @@ class Schedule:
 
     def _take_turn(self, name: str, look: AssistantLook) -> None:
         catalogue = self._store.snapshot.catalogue
-        rounds = Rounds.of(catalogue.site)
-        pairs = len(catalogue.categories) * rounds.most
+        answers = len(catalogue.categories) * Rounds.of(catalogue.site).most
         look.turns += 1
         plan = Plan(
-            rounds=rounds,
-            most=min(MOST, math.ceil(pairs * self._settings.poll_tick / DAY)),
+            most=min(MOST, math.ceil(answers * self._settings.poll_tick / DAY)),
             follow=look.turns % FOLLOW_TURNS == 1,
         )
         desk = Desk(self._settings, catalogue, self._log, self._store.record, self._stop)
@@ -248,10 +247,10 @@ class Schedule:
 
 
 class AssistantLook(Struct):
-    """What a job found when it last looked after its assistant; anybody may read it.
+    """The state of an assistant when its job last looked after it; anybody may read it.
 
-    ``pause`` is why it is left alone, ``is_capped`` if by a limit of money, which is no fault.
-    ``faults`` need a person: what the log says of each, and what anybody may read. What is
+    ``pause`` is why it is left alone, ``is_capped`` if by a limit of money, which is not a fault.
+    ``faults`` need a person: the sentence of the log, and one that anybody may read. What is
     ``wrong`` with batches is one of them if it is ``lasting``: a line may fail once.
     """
 
@@ -272,7 +271,7 @@ class AssistantLook(Struct):
         self.faults = faults
 
     def take_in(self, summary: Summary, now: datetime, *, is_followed: bool) -> None:
-        """Take in what a turn came to."""
+        """Take in the summary of a turn, which looked at batches too if ``is_followed``."""
         pause = summary.pause
         self.due = summary.due
         self.is_capped = bool(summary.limit)
@@ -295,8 +294,52 @@ class AssistantLook(Struct):
         self.tell(faults)
 
 
+class DayClosing:
+    """Closes the days of a data directory; ``reason`` says why it cannot."""
+
+    def __init__(self, directory: Path) -> None:
+        self.reason: str | None = None
+        self._directory = directory
+        self._proof = Proof(directory)
+        self._closed = ""
+
+    def look(self, confirmed: datetime | None) -> None:
+        """Close every day before the one in which the clock was last ``confirmed``, if any was.
+
+        A fault is logged once, is the ``reason``, and is tried again at the next look.
+        """
+        through = f"{confirmed - timedelta(days=1):%Y-%m-%d}" if confirmed else ""
+        if through <= self._closed:
+            return
+        before = self.reason
+        try:
+            heads = self._proof.close(through, wait=False)
+        except BlockingIOError:  # a backup may take minutes; the next look comes
+            return
+        except LedgerError as error:
+            self.reason = f"No day is closed: {error}."
+        except OSError as error:
+            path = os.path.relpath(error.filename or self._directory / PROOF, self._directory)
+            self.reason = f"No day is closed: {path}: {error.strerror}."
+        else:
+            self.reason, self._closed = None, through
+            for head in heads:
+                log.info("closed %s: %d lines, root %s", head.day, head.lines, head.root)
+        if self.reason and self.reason != before:
+            log.error("%s", self.reason)
+
+
+def confirmed_time(clock: Clock, catalogue: Catalogue) -> datetime | None:
+    """Return the newest time that is sure to be past; ``None`` while no provider confirmed one.
+
+    Sample assistants have no clock to compare with; where all are, this machine's is believed.
+    """
+    is_sample = all(assistant.api == "sample" for assistant in catalogue.assistants)
+    return clock.now() if is_sample else clock.confirmed
+
+
 def other_owner(settings: Settings) -> str | None:
-    """Return the user whom the history belongs to, if he could not use what root adds to it."""
+    """Return the user whom the history belongs to, if they could not use what root adds to it."""
     history = settings.data_dir / "history"
     owner = (history if history.is_dir() else settings.data_dir).stat().st_uid
     if os.geteuid() != 0 or owner == 0:

@@ -1,18 +1,31 @@
-"""API keys: where they come from, and how they are taken out of whatever a provider sends back."""
+"""API keys: where they come from, and how they are taken out of whatever a provider sends back.
+
+Also all that keeps an assistant of models.json from being asked, found before any is asked. These
+sentences name members of the file and quote none of its values: they are public.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
-from store.records import Assistant, Poll
+from store.files import Catalogue, Files
+from store.json_positions import JsonPath
+from store.polls.prices import missing_prices
+from store.polls.providers import PROVIDERS, has_flex, queue_of
+from store.polls.providers.envelopes import LOOPBACK
+from store.rankings.sentences import listed
+from store.records import Assistant, Poll, Problem, Site
 
 REDACTED = "[redacted]"
 SHORTEST = 8
-"""Shorter values are no secrets but placeholders, such as a local server's "ollama"."""
+"""Shorter values are not secrets but placeholders, such as a local server's "ollama"."""
+LONGEST_NAME = 24
+"""Characters beyond which a name with small letters and digits is taken for a key."""
 PASTED = (
     "this looks like an API key; give the name of an environment variable that holds the key, and "
     "take this one out of use"
@@ -25,6 +38,15 @@ _KEY = re.compile(r"(?=[a-zA-Z]*\d)(?=[a-z\d]*[A-Z])(?=[A-Z\d]*[a-z])[A-Za-z\d]{
 """Twenty characters of a key in a row; a model is called by so many only in lower case."""
 KEY_NAME = re.compile(r"(?<!ACCESS_)(?<!SECRET_)(?<!PRIVATE_)KEY(?![A-Z])|API_TOKEN")
 _VARIABLE = re.compile("[A-Z][A-Z0-9_]{0,60}")
+
+KEY_OWNERS = {name: host for one in PROVIDERS.values() for name, host in one.KEYS.items()}
+"""The domain that a well-known variable's key belongs to, by the vendors' own documentation."""
+SENT = "; its value is sent to the host of base_url"
+_PATH = re.compile("/(responses|chat/completions|messages(/batches)?|models(/.*)?|batches)/?$")
+"""What a format adds to ``base_url``, and somebody may have copied into it."""
+
+Mistake = tuple[str | None, str, Literal["error", "warning"]]
+"""A member of an assistant, or ``None`` for the whole; a sentence; how grave it is."""
 
 
 class Unready(Exception):
@@ -61,7 +83,7 @@ def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | N
 def faults(assistant: Assistant) -> Iterator[tuple[str | None, str]]:
     """Yield what in models.json keeps an assistant from being asked.
 
-    Each is a member, or ``None`` for the whole assistant, and a sentence that quotes no value.
+    Each is a member, or ``None`` for the whole assistant, and a sentence.
     """
     absent = [n for n in ("base_url", "model") if getattr(assistant, n) is None]
     if absent and assistant.api != "sample":
@@ -75,47 +97,103 @@ def faults(assistant: Assistant) -> Iterator[tuple[str | None, str]]:
 
 def looks_like_a_key(name: str | None) -> bool:
     """Return whether what should be a variable's name is rather a key that was pasted there."""
-    longest = 24
-    return bool(
-        name and len(name) > longest and re.search("[a-z]", name) and re.search(r"\d", name)
-    )
+    is_long = name is not None and len(name) > LONGEST_NAME
+    return bool(name and is_long and re.search("[a-z]", name) and re.search(r"\d", name))
+
+
+def mistakes(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+    """Yield what is wrong with each assistant beyond the schema of models.json, with its place.
+
+    While the file is bad by its schema there is none.
+    """
+    if any(p.file == "models.json" and p.severity == "error" for p in catalogue.problems):
+        return
+    for number, assistant in enumerate(catalogue.assistants):
+        for member, message, severity in _mistakes_of(assistant, catalogue.site):
+            place: JsonPath = ("models", number, member) if member else ("models", number)
+            yield files.problem_at("models.json", place, message, severity)
+
+
+def _mistakes_of(assistant: Assistant, site: Site) -> Iterator[Mistake]:
+    for member, fault in faults(assistant):
+        yield member, fault, "error"
+    if not looks_like_a_key(assistant.key_env) and (doubt := doubtful_key(assistant)):
+        yield "key_env", doubt, "warning"
+    address = urlsplit(assistant.base_url or "")
+    is_plain = address.scheme == "http" and address.hostname not in LOOPBACK
+    if is_plain and assistant.key_env is not None:
+        yield "base_url", "the key would travel unencrypted; use https", "warning"
+    if path := _PATH.search(address.path):
+        right = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+        right = right.removesuffix(path[0])
+        yield "base_url", f'its api adds "{path[0]}" by itself; write "{right}"', "error"
+    if assistant.batch and (why := why_no_batches(assistant)):
+        yield "batch", why, "error"
+    if assistant.tier and not has_flex(assistant):
+        why = 'only OpenAI and Gemini are known here to have a flex tier; take "tier" out'
+        yield "tier", why, "error"
+    if site.daily_usd is not None and (missing := missing_prices(assistant)):
+        message = f"this assistant has no {listed(missing)}, which daily_usd of site.json needs"
+        yield None, message, "error"
+
+
+def doubtful_key(assistant: Assistant) -> str | None:
+    """Return why what is sent as the key may not be meant for the host that is asked, if so."""
+    host = urlsplit(assistant.base_url or "").hostname or ""
+    if assistant.key_env is None or host in LOOPBACK:
+        return None
+    owner = KEY_OWNERS.get(assistant.key_env)
+    if owner is None:
+        is_named = KEY_NAME.search(assistant.key_env.upper())
+        message = "this does not look like the name of an API key's variable"
+        return None if is_named else message + SENT
+    if host == owner or host.endswith(f".{owner}"):
+        return None
+    return "this variable holds the key of another provider" + SENT
+
+
+def why_no_batches(assistant: Assistant) -> str | None:
+    """Return why an assistant cannot be asked in batches, as far as models.json tells."""
+    if queue_of(assistant) is None:
+        return "no queue for batches is known here of this api at the host of base_url"
+    if assistant.web_search:
+        return "batches are asked without web_search; set one of the two to false"
+    if assistant.tier == "flex":
+        return 'a batch has its own price; set "batch" to false or take "tier" out'
+    return None
 
 
 def without(key: str | None, text: str) -> str:
-    """The text with the key replaced by a mark."""
-    return text.replace(key, REDACTED) if key and _is_secret(key) else text
+    """Return the text with the key replaced by a mark."""
+    return text.replace(key, REDACTED) if key and len(key) >= SHORTEST else text
 
 
 def body_without(key: str | None, body: bytes) -> bytes:
-    """The body without the key, escaped or not; nothing of JSON too deep to be searched."""
-    if not (key and _is_secret(key)):
+    """Return the body without the key, escaped or not; nothing of JSON too deep to be searched."""
+    if not key or len(key) < SHORTEST:
         return body
     if b"\\" in body:
         try:
-            return msgspec.json.encode(_walked(key, msgspec.json.decode(body)))
+            return msgspec.json.encode(_redacted(key, msgspec.json.decode(body)))
         except RecursionError:
             return b""
-        except (ValueError, OverflowError):  # no JSON, or a number that nobody can write
+        except (ValueError, OverflowError):  # not JSON, or a number that nobody can write
             pass
     return body.replace(key.encode(), REDACTED.encode())
 
 
 def poll_without(key: str | None, poll: Poll) -> Poll:
-    """The poll with the key taken out of every text, in whatever guise it got there."""
-    if not (key and _is_secret(key)):
+    """Return the poll with the key taken out of every text, in whatever guise it got there."""
+    if not key or len(key) < SHORTEST:
         return poll
-    return msgspec.convert(_walked(key, msgspec.to_builtins(poll)), Poll)
+    return msgspec.convert(_redacted(key, msgspec.to_builtins(poll)), Poll)
 
 
-def _walked(key: str, value: Any) -> Any:
+def _redacted(key: str, value: Any) -> Any:
     if isinstance(value, str):
         return without(key, value)
     if isinstance(value, list | tuple):
-        return [_walked(key, item) for item in value]
+        return [_redacted(key, item) for item in value]
     if isinstance(value, dict):
-        return {name: _walked(key, item) for name, item in value.items()}
+        return {name: _redacted(key, item) for name, item in value.items()}
     return value
-
-
-def _is_secret(key: str) -> bool:
-    return len(key) >= SHORTEST

@@ -12,7 +12,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from datetime import datetime
 from random import Random
 from typing import Any
 
@@ -21,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
-from store.polls import rate_limit_headers, secrets
+from store.polls import clocks, secrets
 from store.polls.clocks import Clock
 from store.polls.prices import check_cost, micros, price_of
 from store.polls.providers import PROVIDERS
@@ -159,8 +158,7 @@ class Sender:
             if self.elapsed() > deadline + 1:
                 return self._late()
         response = box.get()
-        if date := rate_limit_headers.date(response.headers):
-            self._clock.compare(date, began)
+        self._clock.compare(clocks.date(response.headers), began)
         return response
 
     def _barred(self, deadline: float) -> Unsent | None:
@@ -173,28 +171,26 @@ class Sender:
     def _attempt(
         self, request: Request, charge: Charge, attempt: int, deadline: float
     ) -> tuple[Reply, float | None]:
-        """Send once and charge it; return also the wait to the next attempt."""
+        """Send once and charge it; return also the wait to the next attempt, if one may help."""
         began, start = self._clock.now(), self.elapsed()
         response = self._exchange(request, deadline)
-        took = round(1000 * (self.elapsed() - start))
+        latency = round(1000 * (self.elapsed() - start))
         if response.loss:
             may_pass = response.loss.kind in ("network", "timeout")
             reply = Reply(outcome=response.loss, passing=may_pass)
         else:
             reply = PROVIDERS[self.assistant.api].read_reply(response)
-        date = rate_limit_headers.date(response.headers)
-        misfit = self._clock.compare(date, began) if date else None
-        if misfit:
+        date = clocks.date(response.headers)
+        if misfit := self._clock.compare(date, began):
             reply = replace(reply, outcome=Failure("http", misfit), at=date)
         reply = check_cost(self.assistant, charge.amount, reply)
-        is_free = response.is_free or response.status >= 400  # noqa: PLR2004 - HTTP's own boundary
-        cost = 0 if is_free else None
+        cost = 0 if response.is_free or response.is_error else None
         if reply.tokens:
             cost = micros(price_of(self.assistant, reply) or 0)
         charge.settle(cost)
         wait, pause = (None, None) if misfit else self._verdict(response, reply, attempt)
         self._is_paused = self._is_paused or pause is not None
-        return replace(reply, latency_ms=took, attempts=attempt, pause=pause), wait
+        return replace(reply, latency_ms=latency, attempts=attempt, pause=pause), wait
 
     def _stopped(self, reply: Reply | None) -> Reply | Unsent:
         """Return the end of a poll that was stopped while it waited."""
@@ -208,19 +204,23 @@ class Sender:
 
         Rate limits and hints hold all the assistant's requests.
         """
-        backoff = self._random.uniform(0, 2**attempt)
         if reply.lasting:
             return None, self.limits.pause
         advice = response.headers.get("x-should-retry")
-        again = advice == "true" or (advice != "false" and reply.passing)
-        if not (again and reply.failure):
+        may_help = advice == "true" or (advice != "false" and reply.passing)
+        if not (may_help and reply.failure):
             return None, None
-        limited = reply.failure == "rate_limited"
-        hint = _hint(response, reply, self._clock.now(), limited=limited)
+        now, is_limited = self._clock.now(), reply.failure == "rate_limited"
+        hint = clocks.retry_after(response.headers, now)
+        if hint is None and reply.wait is not None:
+            hint = clocks.believed(reply.wait)
+        if hint is None and is_limited:  # else a limit that is used up was not the reason
+            hint = clocks.limit_reset(response.headers, now)
         if hint is not None and hint > self.limits.longest_wait:
             return None, hint
-        wait = backoff if hint is None else hint + self._random.uniform(0, 1)
-        if limited or hint is not None:
+        least, most = (0, 2**attempt) if hint is None else (hint, hint + 1)
+        wait = self._random.uniform(least, most)
+        if is_limited or hint is not None:
             self._pace.hold(wait)
         return wait, None
 
@@ -290,16 +290,6 @@ def lost(kind: FailureKind, sentence: str, *, is_free: bool = False) -> Response
 
 UNSENT = (NewConnectionError, ConnectTimeoutError, ssl.SSLCertVerificationError)
 """Causes that come before anything is sent, TLS and proxy included."""
-
-
-def _hint(response: Response, reply: Reply, now: datetime, *, limited: bool) -> float | None:
-    """Return the wait a provider asks for; used-up limits count where they were the reason."""
-    hint = rate_limit_headers.retry_after(response.headers, now)
-    if hint is None and reply.wait is not None:
-        hint = rate_limit_headers.believed(reply.wait)
-    if hint is None and limited:
-        hint = rate_limit_headers.limit_reset(response.headers, now)
-    return hint
 
 
 def _innermost(error: BaseException) -> BaseException:

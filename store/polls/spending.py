@@ -24,17 +24,17 @@ from store.polls.prices import micros
 SUM = "spent.json"
 
 
-class Reserve(Struct, frozen=True):
-    """An amount in micro-dollars that was taken on a UTC day; in its file, that day's sum."""
+class Sum(Struct, frozen=True):
+    """All micro-dollars that were spent or reserved on a UTC day."""
 
     day: Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d$")]
     micros: Annotated[int, Meta(ge=0, le=10**18)]
 
 
-_SUMS = msgspec.json.Decoder(Reserve)
+_SUMS = msgspec.json.Decoder(Sum)
 
 
-def stored_sum(directory: Path) -> Reserve | None:
+def stored_sum(directory: Path) -> Sum | None:
     """Return the sum in its file, of whatever day; ``None`` if there is none.
 
     Raises:
@@ -77,35 +77,27 @@ class Budget:
         self._recorded = recorded
         self._mutex = threading.Lock()
 
-    def reserve(self, amount: int) -> Reserve | None:
-        """Take so many micro-dollars; ``None`` if that would pass a limit."""
+    def reserve(self, amount: int) -> str | None:
+        """Take so many micro-dollars; return the day of it, or ``None`` if it passes a limit."""
         with self._mutex, self._locked():
             if self.reached(amount):
                 return None
             self.run_spent += amount
-            if self.daily_usd is None:
-                return Reserve(self._today(), amount)
-            spent = self._spent()
-            self._write(spent.day, spent.micros + amount)
-            return Reserve(spent.day, amount)
+            return self._add(amount)
 
-    def settle(self, reserve: Reserve, cost: int) -> None:
+    def settle(self, day: str, reserved: int, cost: int) -> None:
         """Replace what was reserved by the cost; it stays taken where that cannot be written.
 
         A reserve of another day went with that day, and its cost is charged today.
         """
         with self._mutex, suppress(OSError), self._locked():
-            self.run_spent += cost - reserve.micros
-            if self.daily_usd is not None:
-                spent = self._spent()
-                back = reserve.micros if reserve.day == spent.day else 0
-                least = micros(self._recorded(spent.day))
-                self._write(spent.day, max(spent.micros + cost - back, least))
+            self.run_spent += cost - reserved
+            self._add(cost - (reserved if day == self._today() else 0))
 
     def left(self) -> float:
         """Return how many micro-dollars may still be taken; infinity without a limit."""
         day, run = self.daily_usd, self.run_usd
-        of_day = math.inf if day is None else micros(day) - self._spent().micros
+        of_day = math.inf if day is None else micros(day) - self._spent(self._today())
         return min(of_day, math.inf if run is None else micros(run) - self.run_spent)
 
     def reached(self, amount: int) -> str | None:
@@ -119,7 +111,7 @@ class Budget:
 
     def usd_today(self) -> float:
         """Return what was spent or reserved today, in US dollars."""
-        return self._spent().micros / 1e6
+        return self._spent(self._today()) / 1e6
 
     def fault(self) -> str | None:
         """Return why the sum cannot be kept, so that nothing can be asked; changes nothing."""
@@ -139,13 +131,18 @@ class Budget:
         self._directory.mkdir(exist_ok=True)
         return locked(self._directory)
 
-    def _spent(self) -> Reserve:
-        today, stored = self._today(), stored_sum(self._directory)
-        least = micros(self._recorded(today))
-        return Reserve(today, max(stored.micros if stored and stored.day == today else 0, least))
+    def _spent(self, today: str) -> int:
+        stored = stored_sum(self._directory)
+        kept = stored.micros if stored and stored.day == today else 0
+        return max(kept, micros(self._recorded(today)))
 
-    def _write(self, day: str, amount: int) -> None:
-        atomic_write(self._directory / SUM, msgspec.json.encode(Reserve(day, amount)))
+    def _add(self, amount: int) -> str:
+        """Change the day's sum by so much, but never below what is recorded; return the day."""
+        today = self._today()
+        if self.daily_usd is not None:
+            total = max(self._spent(today) + amount, micros(self._recorded(today)))
+            atomic_write(self._directory / SUM, msgspec.json.encode(Sum(today, total)))
+        return today
 
 
 class Charge:
@@ -158,15 +155,15 @@ class Charge:
         self.amount = amount
         self.sent_at: float | None = None
         self.budget = budget
-        self._reserve: Reserve | None = None
+        self._day: str | None = None
 
     def reserve(self) -> bool:
         """Take an attempt's highest cost; return whether it fits, or raise ``OSError``."""
-        self._reserve = self.budget.reserve(self.amount)
-        return self._reserve is not None
+        self._day = self.budget.reserve(self.amount)
+        return self._day is not None
 
     def settle(self, cost: int | None) -> None:
         """Charge the cost in micro-dollars; unknown, what was reserved stays taken."""
-        reserve, self._reserve = self._reserve, None
-        if reserve and cost is not None:
-            self.budget.settle(reserve, cost)
+        day, self._day = self._day, None
+        if day is not None and cost is not None:
+            self.budget.settle(day, self.amount, cost)

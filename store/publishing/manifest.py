@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from store.ledger import HEADS, LEDGER, Present
 from store.publishing.directories import CURRENT
-from store.records import Problem, Withholding, is_slug
+from store.records import Problem, Withholding
+from store.text import is_slug
 
 FOLDER, MANIFEST = "dataset", "dataset.json"
 EVIDENCE = "evidence/{}.jsonl.gz"

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from store.publishing.manifest import File, Manifest
 from store.publishing.tables import ALL
-from store.urls import LICENCES
+from store.text import LICENCES
 
 CARD, PACKAGE = "README.md", "datapackage.json"
 NAMES = (CARD, PACKAGE)

@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import islice
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from store.rankings import names as naming
 from store.rankings.changes import Change, Streak, changes, reigns_of, streaks
@@ -43,11 +42,12 @@ class ProductStats(Struct, frozen=True, gc=False):
     spellings: Mapping[str, FirstUse]
 
 
-class CategoryAnswers(Struct, frozen=True):
-    """A category's answers by wording: all that its ranking rests on.
+class CategoryAggregate(Struct, frozen=True, dict=True):
+    """All that a category's polls say; ``tallies`` and ``states`` are by model name.
 
-    ``tallies`` are by model name, ``last_success`` is the time of the last answer in order of
-    appending.
+    ``recent`` are the polls of each cell that a trend may need. ``last_success`` and ``last_poll``
+    are times of the last answer, and the last poll, in order of appending; ``latest_time`` is the
+    latest that any poll bears.
     """
 
     slug: str
@@ -56,26 +56,20 @@ class CategoryAnswers(Struct, frozen=True):
     wordings: tuple[Wording[ResolvedAnswer], ...]
     log: AnswerLog
     tallies: Mapping[str, Tally]
-    last_success: str | None
-
-
-class CategoryAggregate(CategoryAnswers, frozen=True, dict=True):
-    """All that a category's polls say; ``states`` are by model name.
-
-    ``recent`` are the polls of each cell that a trend may need. ``ids`` are all products named
-    anywhere in it. ``last_poll`` is the time of the last in order of appending, ``latest_time`` the
-    latest that any poll bears.
-    """
-
+    states: Mapping[str, PollState]
     product_stats: Mapping[ProductId, ProductStats]
     changes: tuple[Change, ...]
     streaks: tuple[Streak, ...]
     recent: tuple[tuple[CellPoll, ...], ...]
     successes: int
+    last_success: str | None
     last_poll: str | None
     latest_time: str | None
-    ids: frozenset[ProductId]
-    states: Mapping[str, PollState]
+
+    @cached_property
+    def ids(self) -> frozenset[ProductId]:
+        """All products that are named anywhere in it, near misses too."""
+        return frozenset(self.resolved.values())
 
     @cached_property
     def addresses(self) -> dict[str, AddressOwner]:
@@ -95,27 +89,26 @@ class CategoryAggregate(CategoryAnswers, frozen=True, dict=True):
 
 def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> CategoryAggregate:
     """Read a category's polls, oldest first; withheld ones must not be among them."""
-    basis, answers = _answers(slug, category, polls, names)
+    resolved = _Resolved(names, category.nouns)
+    answers = [ResolvedAnswer.of(poll, category, resolved) for poll in polls if poll.succeeded]
     sequences = reigns_of(answers)
     return CategoryAggregate(
-        **asdict(basis),
+        slug=slug,
+        category=category,
+        resolved=dict(resolved),
+        wordings=Wordings(category.question, answers).all(),
+        log=AnswerLog.of(answers),
+        tallies=tallies(polls),
+        states=poll_states(polls),
         product_stats=_product_stats(slug, answers),
         changes=changes(slug, sequences),
         streaks=streaks(sequences),
         recent=recent(answers),
         successes=len(answers),
+        last_success=answers[-1].polled_at if answers else None,
         last_poll=polls[-1].polled_at if polls else None,
         latest_time=max((poll.polled_at for poll in polls), default=None),
-        ids=frozenset(basis.resolved.values()),
-        states=poll_states(polls),
     )
-
-
-def read_answers(
-    slug: str, category: Category, polls: Sequence[Poll], names: Names
-) -> CategoryAnswers:
-    """Read no more of the polls, oldest first, than their ranking needs: half of the work."""
-    return _answers(slug, category, polls, names)[0]
 
 
 def resolved_by(names: Names, aggregate: CategoryAggregate) -> dict[Spelling, ProductId]:
@@ -155,24 +148,6 @@ class _Resolved(dict[Spelling, ProductId]):
     def __missing__(self, spelling: Spelling) -> ProductId:
         product = self[spelling] = self._names.resolve(*spelling, self._nouns).product
         return product
-
-
-def _answers(
-    slug: str, category: Category, polls: Sequence[Poll], names: Names
-) -> tuple[CategoryAnswers, list[ResolvedAnswer]]:
-    """Return what a ranking rests on, and every answer with its names resolved, oldest first."""
-    resolved = _Resolved(names, category.nouns)
-    answers = [ResolvedAnswer.of(poll, category, resolved) for poll in polls if poll.succeeded]
-    basis = CategoryAnswers(
-        slug=slug,
-        category=category,
-        resolved=dict(resolved),
-        wordings=Wordings(category.question, answers).all(),
-        log=AnswerLog.of(answers),
-        tallies=tallies(polls),
-        last_success=answers[-1].poll.polled_at if answers else None,
-    )
-    return basis, answers
 
 
 def _product_stats(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[ProductId, ProductStats]:

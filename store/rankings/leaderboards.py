@@ -6,7 +6,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from store.rankings import agreement, certainty, merging, rounds
-from store.rankings.aggregates import CategoryAnswers
+from store.rankings.aggregates import CategoryAggregate
 from store.rankings.agreement import Repeatability
 from store.rankings.certainty import Certainty
 from store.rankings.names import ProductId
@@ -120,7 +120,7 @@ def leader_changes(boards: Iterable[Leaderboard]) -> list[tuple[Leaderboard, Rou
 
 
 def board(
-    answers: CategoryAnswers, models: Sequence[str], site: Site, slugs: Mapping[ProductId, str]
+    answers: CategoryAggregate, models: Sequence[str], site: Site, slugs: Mapping[ProductId, str]
 ) -> Leaderboard | None:
     """Merge what the configured models answered to the wording that stands; ``None`` if nothing."""
     stands = merging.standing(answers.wordings, answers.last_success, models, site)

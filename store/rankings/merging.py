@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from store.rankings.names import ProductId, Spelling
 from store.records import Category, Pick, Poll, Site
-from store.times import rfc3339
+from store.text import rfc3339
 
 PLACES = 5
 """Ranks of an answer that count: the question asks for five picks at most."""

@@ -16,8 +16,8 @@ from itertools import islice
 from msgspec import Struct
 from slugify import slugify
 
-from store.cleaning import IGNORABLE
-from store.records import MAX_SLUG, Product
+from store.records import Product
+from store.text import IGNORABLE, MAX_SLUG
 
 _DIGITS = 6
 """Hex digits of a digest in a slug: 16.7 million values; published, so never to be changed."""

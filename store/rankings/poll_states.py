@@ -13,7 +13,7 @@ from typing import Self
 from msgspec import UNSET, Struct
 
 from store.records import MAX_SAMPLES, Category, FailureKind, Poll, ServedFailure
-from store.times import rfc3339
+from store.text import rfc3339
 
 OUTAGE_FAILURES = 10
 """Failed polls in a row at which health is ``degraded`` (store/README.md, Publishing)."""
@@ -56,18 +56,27 @@ class Tally(Struct, frozen=True, gc=False):
         return self.answers + self.failed
 
 
-class Cooldown(Struct, frozen=True, gc=False):
-    """A poll's word that its assistant is to be left alone from its time on, until when, and why.
+class Pause(Struct, frozen=True):
+    """A pause of an assistant: until when, and why, in a provider's words.
 
-    ``kind`` is the failure's, if it was one; ``stated`` if the provider itself set the time. Times
-    are RFC 3339.
+    ``stated`` if the provider itself set the time; ``kind`` is the failure's, if it was one;
+    ``since`` the time of the poll that called for it, if one did.
     """
 
-    since: str
-    until: str
+    until: datetime
     why: str
-    stated: bool
+    stated: bool = False
     kind: ServedFailure | None = None
+    since: datetime | None = None
+
+    @property
+    def public(self) -> "Pause":
+        """The same in our own words, for anybody to read."""
+        return Pause(self.until, PUBLIC_REASONS.get(self.kind, "its provider refuses"), self.stated)
+
+    def __str__(self) -> str:
+        """Return the end of a sentence on who is paused."""
+        return f"until {rfc3339(self.until)}: {self.why}"
 
 
 class PollState(Struct, frozen=True, gc=False):
@@ -82,7 +91,7 @@ class PollState(Struct, frozen=True, gc=False):
 
     polled_at: str
     failure: ServedFailure | None
-    cooldown: Cooldown | None
+    cooldown: Pause | None
     failed_at: tuple[str, ...]
     answers: tuple[str, ...]
     sent_at: datetime | None
@@ -94,24 +103,6 @@ class PollState(Struct, frozen=True, gc=False):
     def answered_at(self) -> str | None:
         """The time of the newest success."""
         return self.answers[-1] if self.answers else None
-
-
-class Pause(Struct, frozen=True):
-    """A pause of an assistant: until when, and why, in a provider's words or by the ``kind``."""
-
-    until: datetime
-    why: str
-    stated: bool = False
-    kind: ServedFailure | None = None
-
-    @property
-    def public(self) -> "Pause":
-        """The same in our own words, for anybody to read."""
-        return Pause(self.until, PUBLIC_REASONS.get(self.kind, "its provider refuses"), self.stated)
-
-    def __str__(self) -> str:
-        """Return the end of a sentence on who is paused."""
-        return f"until {rfc3339(self.until)}: {self.why}"
 
 
 class ScheduleState(Struct, frozen=True):
@@ -228,16 +219,13 @@ def recorded_pause(states: Sequence[PollState], now: datetime) -> Pause | None:
     """
     sent_at = max((state.sent_at for state in states if state.sent_at), default=None)
     lasting = [
-        state.cooldown
+        pause
         for state in states
-        if state.cooldown
-        and not (sent_at and sent_at > datetime.fromisoformat(state.cooldown.since))
+        if (pause := state.cooldown)
+        and pause.until > now
+        and not (sent_at and pause.since and sent_at > pause.since)
     ]
-    longest = max(lasting, key=attrgetter("until"), default=None)
-    if longest is None or longest.until <= rfc3339(now):
-        return None
-    until = datetime.fromisoformat(longest.until)
-    return Pause(until, longest.why, longest.stated, longest.kind)
+    return max(lasting, key=attrgetter("until"), default=None)
 
 
 def pause_reason(poll: Poll) -> str:
@@ -296,13 +284,17 @@ def _state(polls: Sequence[Poll]) -> PollState:
     )
 
 
-def _cooldown(poll: Poll) -> Cooldown | None:
+def _cooldown(poll: Poll) -> Pause | None:
     """Return the pause that a poll calls for; only a rate limit's time is the provider's own."""
     if poll.cooldown_until is UNSET:
         return None
-    stated = poll.failure == "rate_limited"
-    why = pause_reason(poll)
-    return Cooldown(poll.polled_at, poll.cooldown_until, why, stated, poll.failure)
+    return Pause(
+        until=datetime.fromisoformat(poll.cooldown_until),
+        why=pause_reason(poll),
+        stated=poll.failure == "rate_limited",
+        kind=poll.failure,
+        since=datetime.fromisoformat(poll.polled_at),
+    )
 
 
 def _sent_at(poll: Poll) -> datetime | None:

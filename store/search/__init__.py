@@ -6,8 +6,8 @@ titles with a posting are candidates, and only the likeliest of them are scored.
 that of an exact match, `nearness` compares the query with all that is said of each category.
 
 Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
-`tests/benchmarks/search_evaluation.py` gives for another value; with these, 665 of 694 first hits
-are right, and 5 of 354 negatives (queries without an answer) get one.
+`tests/benchmarks/search_evaluation.py` gives for another value; with these, 666 of 694 first hits
+are right, and 6 of 354 negatives (queries without an answer) get one.
 """
 
 from __future__ import annotations
@@ -308,13 +308,14 @@ def _rate(words: Words, index: InvertedIndex, most: int = FINALISTS) -> list[Rat
 def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> dict[str, float]:
     """Return slug → score, by the best title of each slug; what is one of many is not sure."""
     scores: dict[str, float] = {}
-    for each in ratings:
-        points = min(each.points, 1.0)
-        least = UNSURE_FROM if each.ordered else DEMOTED_FROM
-        if points >= least and not each.is_clear((*ratings, *rivals)):
+    others = (*ratings, *rivals)
+    for rating in ratings:
+        points, slug = min(rating.points, 1.0), rating.title.slug
+        least = DEMOTED_FROM if rating.query.head is None else UNSURE_FROM
+        if points >= least and not rating.is_clear(others):
             points = least + (points - least) / (1 - least) * (MOST_UNSURE - least)
         if points >= cut:
-            _take_best(scores, {each.slug: round(points, 3)})
+            scores[slug] = max(round(points, 3), scores.get(slug, 0))
     return scores
 
 
@@ -337,14 +338,25 @@ def _finalists(
         points = match.likeness * sum([query.weights[i] for i in match.asked])
         for place in match.postings:
             worth[place.title] += points
-    for title in worth:
-        worth[title] /= 1 + len(title.words)
-    least = PROMISING * max(worth.values(), default=0)
-    promising = [title for title, points in worth.items() if points >= least]
-    likely = sorted([(-worth[title], title.slug, title.words, title) for title in promising])[:most]
-    found: dict[Title, list[tuple[Match, Posting]]] = {title: [] for *_, title in likely}
+    rough = [(points / (1 + len(title.words)), title) for title, points in worth.items()]
+    least = PROMISING * max(rough, default=(0,), key=itemgetter(0))[0]
+    promising = [
+        (-points, title.slug, title.words, title) for points, title in rough if points >= least
+    ]
+    places: dict[Title, list[tuple[Match, Posting]]] = {
+        title: _asides(query, title) for *_, title in sorted(promising)[:most]
+    }
     for match in query.matches:
-        for place in match.postings:
-            if place.title in found:
-                found[place.title].append((match, place))
-    return found.items()
+        for place in [place for place in match.postings if place.title in places]:
+            places[place.title].append((match, place))
+    return places.items()
+
+
+def _asides(query: ParsedQuery, title: Title) -> list[tuple[Match, Posting]]:
+    """Return where a title has function and shopping words of a query."""
+    return [
+        (match, Posting(title, (i,)))
+        for kind, term, match in query.asides
+        for i, word in enumerate(title.words if kind == "word" else title.singulars)
+        if word == term
+    ]

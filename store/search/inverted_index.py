@@ -24,6 +24,8 @@ from store.search.synonyms import Synonyms
 from store.search.words import (
     FILLERS,
     FUNCTION_WORDS,
+    LITTLE_WORDS,
+    SOFTWARE_NOUNS,
     Words,
     head_of,
     model_part,
@@ -72,11 +74,16 @@ class Title(Struct, frozen=True, eq=False, gc=False):
     doubtful: bool
     head: int | None
     purpose: int
+    text: str
 
-    @property
-    def text(self) -> str:
-        """The words as one text."""
-        return " ".join(self.words)
+    def is_generic(self, position: int) -> bool:
+        """Return whether a word only says that its thing is software, a service or the like."""
+        is_behind_the_head = self.head is not None and self.head < position < self.purpose
+        return is_behind_the_head and self.singulars[position] in SOFTWARE_NOUNS
+
+    def is_little(self, position: int) -> bool:
+        """Return whether a query may leave a word out: a gaming TV is one for gaming."""
+        return self.head is not None and self.words[position] in LITTLE_WORDS
 
 
 class Posting(Struct, frozen=True, gc=False):
@@ -159,7 +166,8 @@ class InvertedIndex:
             is_title = self.synonyms and words == words_of(document.titles[0])
             head, purpose = head_of(words) if is_title else None, purpose_of(words)
             singulars = tuple(map(singular, words))
-            title = Title(document.slug, words, singulars, doubtful, head, purpose)
+            text = " ".join(words)
+            title = Title(document.slug, words, singulars, doubtful, head, purpose, text)
             for kind, term, span in _spans(title, document.domain or "", self.synonyms):
                 yield (kind, term), Posting(title, span)
 
@@ -167,8 +175,9 @@ class InvertedIndex:
         """Return the weights of a title's words; that of function words is reduced."""
         if (weights := self._weights.get(title)) is None:
             weights = self._weights[title] = [
-                self.idf(term) * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
-                for word, term in zip(title.words, title.singulars, strict=True)
+                self.idf(title.singulars[i])
+                * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS or title.is_generic(i) else 1)
+                for i, word in enumerate(title.words)
             ]
         return weights
 

@@ -106,16 +106,16 @@ class NearnessIndex:
         for word, share in _asked(words).items():
             numbers, weights = self._postings.get(word, ((), ()))
             for number, weight in zip(numbers, weights, strict=True):
-                scores[number] += share * weight
+                scores[number] += weight * share
             if share == 1:
                 whole.append(numbers)
-        order = sorted((-score, number) for number, score in scores.items())[: NEAR + 1]
-        if not order:
+        if not scores:
             return Nearness({}, 0, 0)
-        best, first = order[0]
-        shares = {self._slugs[number]: score / best for score, number in order[:NEAR]}
-        told = sum([first in numbers for numbers in whole])
-        return Nearness(shares, told, best / order[1][0] if order[1:] else math.inf)
+        order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
+        best = scores[order[0]]
+        shares = {self._slugs[number]: scores[number] / best for number in order[:NEAR]}
+        told = sum([order[0] in numbers for numbers in whole])
+        return Nearness(shares, told, best / scores[order[1]] if order[1:] else math.inf)
 
 
 def _idf(total: int, count: int) -> float:

@@ -69,20 +69,31 @@ BEFORE_NAMES = frozenset(
 )
 """Words after which a bare noun is a name: "is swift fast", "than swift"; not "a swift"."""
 
+QUALIFIERS = frozenset(
+    """
+    afford alternative alternatives cancel cheap cheaper cheapest complaint complaints coupon
+    difference discount download easiest easy expensive fix free friendly help login new old
+    overpriced quality quick refund reliable safe share sell simple small solid subscription
+    support trustworthy used
+    """.split()  # noqa: SIM905
+)
+"""Shopping words that ask for something of its own kind, or for something else."""
+
 FILLERS = FUNCTION_WORDS | SHOPPING_WORDS
 
 PREPOSITIONS = frozenset(("for", "with", "in", "on", "of", "to", "at", "without", "from", "and"))
 """Words that end a noun phrase: what stands before the first of them names the thing."""
 
+LITTLE_WORDS = PREPOSITIONS | ARTICLES
+
 PURPOSES = frozenset(("for", "with", "without", "under"))
 """Prepositions that end the name of the thing in a title."""
 
-GENERIC_NOUNS = frozenset(
-    """
-    app brand chain company platform program provider service shop site software solution store
-    system tool
-    """.split()  # noqa: SIM905
-)
+SOFTWARE_NOUNS = frozenset(("platform", "program", "software", "solution", "system", "tool"))
+"""Nouns that a query may leave out: CRM is CRM software, but pizza no pizza chain."""
+GENERIC_NOUNS = SOFTWARE_NOUNS | {
+    "app", "brand", "chain", "company", "provider", "service", "shop", "site", "store",
+}  # fmt: skip
 """Nouns that name no thing without the one before: "CRM software" is a CRM."""
 
 

@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from store.counting import doubt_clock, latest_time
 from store.ledger import Present
-from store.memory import Store
 from store.publishing import manifest
 from store.rankings.poll_states import PollState, ScheduleState, outage
 from store.records import Problem, Severity
 from store.search.meaning import VECTORS, Meaning
 from store.snapshot import Snapshot
+from store.store import Store
 from store.web.errors import Refused
 from store.web.lookup import check_history
 from store.web.view import View

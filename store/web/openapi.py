@@ -15,7 +15,7 @@ from msgspec import NODEFAULT, Meta, Struct, to_builtins
 from store.rankings.leaderboards import Leaderboard
 from store.records import Poll
 from store.snapshot import Snapshot
-from store.urls import LICENCES
+from store.text import LICENCES
 from store.web import errors, history, listings, search, trends, verdicts
 from store.web.endpoints import MEDIA_TYPES, Endpoint, Result, endpoint
 from store.web.errors import Refused

@@ -18,8 +18,8 @@ from msgspec import NODEFAULT, Meta, Struct
 from rapidfuzz.process import extractOne
 from werkzeug.datastructures import MultiDict
 
-from store.records import MAX_SLUG, SLUG_PATTERN
 from store.search import Kind
+from store.text import MAX_SLUG, SLUG_PATTERN
 from store.web.errors import Moved, ParameterError, Refused
 
 Format = Literal["json", "jsonl", "csv"]

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from store.rankings.merging import places
 from store.rankings.sentences import day_in_words, number_in_words
-from store.records import DOMAIN_PATTERN
+from store.text import DOMAIN_PATTERN
 from store.web.pages.answer_box import level_in_words, speaker
 from store.web.view import View
 

@@ -125,7 +125,7 @@ class SearchResults(JsonObject, frozen=True, kw_only=True):
 
 def of_search(view: View, **_: str) -> tuple[int, str]:
     """Return the basis of a search: a sentence model may come or go."""
-    return view.snapshot.generations.newest, view.meaning.edition if view.meaning else ""
+    return view.snapshot.step, view.meaning.edition if view.meaning else ""
 
 
 @endpoint(

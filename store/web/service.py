@@ -14,8 +14,8 @@ from werkzeug.exceptions import BadRequest, HTTPException
 from werkzeug.routing import MapAdapter
 
 from store.files import Catalogue
-from store.memory import Store
 from store.search.meaning import Meaning
+from store.store import Store
 from store.web import answers, errors, health, hosts, mcp, openapi
 from store.web.answers import ANY_ORIGIN, Answer, Route, redirect, security_headers
 from store.web.errors import Moved, ProblemResponse, Refused
@@ -89,10 +89,10 @@ def register(
         nonlocal latest
         snapshot = store.snapshot
         step, base, own = latest
-        if step != snapshot.generations.newest:  # for each snapshot once; else 2 of 50 µs
+        if step != snapshot.step:  # once for each snapshot
             base = base_url(snapshot.catalogue)
             own = hosts.host_names((base, *snapshot.catalogue.site.hosts, *names))
-            latest = snapshot.generations.newest, base, own
+            latest = snapshot.step, base, own
         return View(snapshot, base, store.lines, meaning), own
 
     def view() -> View:

@@ -15,7 +15,7 @@ from store.records import Site
 from store.search import Hits, Kind
 from store.search.meaning import Meaning
 from store.snapshot import Snapshot
-from store.urls import LICENCES
+from store.text import LICENCES
 from store.web.as_of import Lines
 from store.web.errors import Suggestion
 

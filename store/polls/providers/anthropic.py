@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from store.polls.prompt import ANSWER_SCHEMA, Prompt
 from store.polls.providers import envelopes as wire
 from store.polls.providers.envelopes import MAX_SEARCHES, Request, Tokens
-from store.polls.providers.provider import UNASKED, Items, Provider, Queue, Remote, Result
+from store.polls.providers.provider import (
+    ANSWER_SCHEMA,
+    UNASKED,
+    Items,
+    Prompt,
+    Provider,
+    Queue,
+    Remote,
+    Result,
+)
 from store.records import Assistant, Failure
 
 STATUSES = {
@@ -25,25 +33,31 @@ STATUSES = {
 """The status of each kind of error, 500 for any other; https://docs.claude.com/en/api/errors."""
 
 
+# https://docs.claude.com/en/api/versioning
+def anthropic_headers(key: str | None) -> dict[str, str]:
+    """Return what every request to Anthropic carries."""
+    return {"anthropic-version": "2026-10-21", **({"x-api-key": key} if key else {})}
+
+
 class AnthropicQueue(Queue):
     """Takes the items with the batch, and gives the results as lines."""
 
     MAX_REQUESTS = 100_000
     HOME = "messages/batches"
-    headers = staticmethod(wire.anthropic_headers)
+    headers = staticmethod(anthropic_headers)
 
     # https://docs.claude.com/en/api/creating-message-batches
     def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
-        """The batch, which holds its items."""
+        """Return the batch, which holds its items."""
         requests = [{"custom_id": id_, "params": body} for id_, body in items.items()]
         return self._post(self.HOME, {"requests": requests})
 
     def build_download(self, file: str) -> Request:
-        """The results of a batch; its ``results_url`` is not asked, for it would get our key."""
+        """Return the request for its results; its ``results_url`` would get our key elsewhere."""
         return self._get(f"{self.HOME}/{file}/results")
 
     def read_batch(self, described: dict[str, Any]) -> Remote | None:
-        """A batch."""
+        """Return a batch, whose id is also what its results are read from."""
         id_ = wire.path_id(described.get("id"))
         if id_ is None or "processing_status" not in described:
             return None
@@ -53,7 +67,7 @@ class AnthropicQueue(Queue):
 
     # https://docs.claude.com/en/api/retrieving-message-batch-results
     def read_results(self, body: bytes) -> Iterator[Result]:
-        """Each line's result; an error is the whole body that its status would have come with."""
+        """Yield each line's result; an error is the whole body that comes with its status."""
         odd = Failure("http", "The provider's batch gave a result of no known kind.")
         for line in filter(None, map(wire.read_object, body.splitlines())):
             identifier, result = wire.text(line.get("custom_id")), wire.members(line.get("result"))
@@ -94,15 +108,15 @@ class Messages(Provider):
             # https://docs.claude.com/en/docs/agents-and-tools/tool-use/web-search-tool
             search = {"type": "web_search_20260318", "name": "web_search", "max_uses": MAX_SEARCHES}
             body["tools"] = [search]
-        return wire.request(assistant, "messages", wire.anthropic_headers(key), body)
+        return wire.request(assistant, "messages", anthropic_headers(key), body)
 
     def tokens(self, envelope: dict[str, Any]) -> Tokens | None:
         """Return what was counted; the cache's tokens are counted apart."""
         usage = wire.members(envelope.get("usage"))
         kinds = ("", "cache_creation_", "cache_read_")
-        given = [usage.get(f"{kind}input_tokens") for kind in kinds]
+        sent = [usage.get(f"{kind}input_tokens") for kind in kinds]
         searches = wire.members(usage.get("server_tool_use")).get("web_search_requests", 0)
-        return wire.counted(given, usage.get("output_tokens"), searches)
+        return wire.counted(sent, usage.get("output_tokens"), searches)
 
     # https://docs.claude.com/en/api/messages#response
     def outcome(self, envelope: dict[str, Any]) -> str | Failure:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from store.polls.prompt import ANSWER_SCHEMA, Prompt
 from store.polls.providers import envelopes as wire
 from store.polls.providers.envelopes import Request, Response, Tokens
 from store.polls.providers.provider import (
+    ANSWER_SCHEMA,
     UNASKED,
     Items,
+    Prompt,
     Provider,
     Queue,
     Remote,
@@ -25,24 +26,29 @@ ENDS = {"SUCCEEDED": "missing", "CANCELLED": "cancelled", "EXPIRED": "expired"}
 """Why an item has no answer, by how its batch ended; of a failed one none was asked."""
 
 
+def goog_api_key(key: str | None) -> dict[str, str]:
+    """Return the header by which Google knows a key."""
+    return {"x-goog-api-key": key} if key else {}
+
+
 class GeminiQueue(Queue):
     """Gives the results with the batch."""
 
     MAX_REQUESTS = 100
     """Few, so that the results stay small."""
     CANCEL = ":cancel"
-    headers = staticmethod(wire.goog_api_key)
+    headers = staticmethod(goog_api_key)
 
     # https://ai.google.dev/gemini-api/docs/batch-api
     def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
-        """The batch, under our label; it holds its items."""
+        """Return the batch, under our label; it holds its items."""
         requests = [{"request": body, "metadata": {"key": id_}} for id_, body in items.items()]
         batch = {"displayName": label, "inputConfig": {"requests": {"requests": requests}}}
         path = f"models/{self._assistant.model}:batchGenerateContent"
         return self._post(path, {"batch": batch})
 
     def read_batch(self, described: dict[str, Any]) -> Remote | None:
-        """A batch; a state that nobody knows is taken to be open."""
+        """Return a batch; a state that nobody knows is taken to be open."""
         name = wire.text(described.get("name"))
         id_ = wire.path_id(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
         if id_ is None:
@@ -58,17 +64,17 @@ class GeminiQueue(Queue):
         )
 
     def read_results(self, body: bytes) -> Iterator[Result]:
-        """Each item's result, by its key; in ``response`` or, the same, in ``metadata``."""
+        """Yield each item's result, by its key; in ``response`` or, the same, in ``metadata``."""
         batch = wire.read_object(body)
         places = (batch.get("response"), wire.members(batch.get("metadata")).get("output"))
         for place in places:
-            listed = wire.members(wire.members(place).get("inlinedResponses"))
-            for each in wire.items(listed.get("inlinedResponses")):
-                identifier = wire.text(wire.members(each.get("metadata")).get("key"))
-                if error := wire.members(each.get("error")):
+            inlined = wire.members(wire.members(place).get("inlinedResponses"))
+            for item in wire.items(inlined.get("inlinedResponses")):
+                identifier = wire.text(wire.members(item.get("metadata")).get("key"))
+                if error := wire.members(item.get("error")):
                     yield identifier, grpc_error(error)
                 else:
-                    yield identifier, wire.as_response(200, each.get("response"))
+                    yield identifier, wire.as_response(200, item.get("response"))
 
 
 FILTERED = frozenset(
@@ -81,7 +87,8 @@ class Gemini(Provider):
     """Google's format; the model stands in the address."""
 
     OUTPUT_LIMIT = "maxOutputTokens"
-    FLEX = True
+    # https://ai.google.dev/gemini-api/docs/flex-inference
+    FLEX = {"googleapis.com": True, "localhost": True}  # noqa: RUF012 - as in the base class
     QUEUES = {"*": GeminiQueue}  # noqa: RUF012
     KEYS = {"GEMINI_API_KEY": "googleapis.com", "GOOGLE_API_KEY": "googleapis.com"}  # noqa: RUF012
 
@@ -102,10 +109,9 @@ class Gemini(Provider):
             # https://ai.google.dev/gemini-api/docs/google-search
             body["tools"] = [{"googleSearch": {}}]
         if assistant.tier:
-            # https://ai.google.dev/gemini-api/docs/flex-inference
             body["serviceTier"] = assistant.tier
         path = f"models/{assistant.model}:generateContent"
-        return wire.request(assistant, path, wire.goog_api_key(key), body)
+        return wire.request(assistant, path, goog_api_key(key), body)
 
     def tier(self, envelope: dict[str, Any], response: Response) -> str | None:
         """Return the tier of the header or, in a batch without one, of the counts."""

@@ -1,16 +1,27 @@
-"""OpenAI: the Responses API, and batches for it and for Chat Completions."""
+"""OpenAI's two formats, which its kin speak too, and their batches; xAI's, which are like them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 
-from store.polls.prompt import ANSWER_SCHEMA, Prompt
 from store.polls.providers import envelopes as wire
 from store.polls.providers.envelopes import MAX_SEARCHES, Request, Tokens
-from store.polls.providers.provider import UNASKED, Items, Provider, Queue, Remote, Result
+from store.polls.providers.provider import (
+    ANSWER_SCHEMA,
+    UNASKED,
+    Items,
+    Prompt,
+    Provider,
+    Queue,
+    Remote,
+    Result,
+    grpc_error,
+)
 from store.records import Assistant, Failure
 
 ENDPOINTS = {"responses": "/v1/responses", "chat": "/v1/chat/completions"}
@@ -19,6 +30,12 @@ WEEK = 7 * 24 * 3600
 """Seconds for which OpenAI keeps files of ours."""
 KEPT = {"anchor": "created_at", "seconds": WEEK}
 ENDS = frozenset({"completed", "expired", "cancelled", "failed"})
+FLEX_HOSTS = {"openai.com": True, "localhost": True}
+"""https://platform.openai.com/docs/guides/flex-processing"""
+XAI_CANCELLED = "Batch cancelled"
+"""What the result of an item says that xAI cancelled."""
+PAGE = "?"
+"""Parts a batch's id from the token of a page of its results, where there is one."""
 
 
 class OpenAIQueue(Queue):
@@ -26,7 +43,7 @@ class OpenAIQueue(Queue):
 
     # https://platform.openai.com/docs/guides/batch#1-prepare-your-batch-file
     def build_upload(self, items: Items) -> Request:
-        """The upload of the items as JSON Lines."""
+        """Return the upload of the items as JSON Lines."""
         url = ENDPOINTS[self._assistant.api]
         lines = (
             {"custom_id": id_, "method": "POST", "url": url, "body": body}
@@ -38,7 +55,7 @@ class OpenAIQueue(Queue):
 
     # https://platform.openai.com/docs/api-reference/batch/create
     def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
-        """The batch of an uploaded file, under our label."""
+        """Return the batch of an uploaded file, under our label."""
         body = {
             "input_file_id": file,
             "endpoint": ENDPOINTS[self._assistant.api],
@@ -49,55 +66,112 @@ class OpenAIQueue(Queue):
         return self._post(self.HOME, body)
 
     def build_download(self, file: str) -> Request:
-        """A file of results."""
+        """Return the request for a file of results."""
         return self._get(f"files/{file}/content")
 
     # https://platform.openai.com/docs/api-reference/batch/object
     def read_batch(self, described: dict[str, Any]) -> Remote | None:
-        """A batch; a file that is not there is null, or an empty string."""
+        """Return a batch; a file that is not there is null, or an empty string."""
         id_ = wire.path_id(described.get("id"))
         if id_ is None:
             return None
         status = wire.text(described.get("status"))
         files = map(wire.path_id, (described.get("output_file_id"), described.get("error_file_id")))
-        there = tuple(dict.fromkeys(filter(None, files)))
-        has_failed = status == "failed" and not there
+        errors = wire.items(wire.members(described.get("errors")).get("data"))
+        words = [wire.text(errors[0].get(name)) for name in ("code", "message")] if errors else []
+        present = tuple(dict.fromkeys(filter(None, files)))
+        has_failed = status == "failed" and not present
         return Remote(
             id=id_,
             state="failed" if has_failed else "ended" if status in ENDS else "open",
-            files=there,
+            files=present,
             unasked=UNASKED.get(status, UNASKED["missing"]),
-            why=_why(described),
+            why=": ".join(filter(None, words)) or None,
         )
 
     # https://platform.openai.com/docs/guides/batch#5-retrieve-the-results
     def read_results(self, body: bytes) -> Iterator[Result]:
-        """Each line's result; the outputs and the errors have one shape."""
+        """Yield each line's result; the outputs and the errors have one shape."""
         for line in filter(None, map(wire.read_object, body.splitlines())):
-            answered, error = wire.members(line.get("response")), wire.members(line.get("error"))
+            answer, error = wire.members(line.get("response")), wire.members(line.get("error"))
             identifier, code = wire.text(line.get("custom_id")), wire.text(error.get("code"))
-            if answered:
-                named = wire.text(answered.get("request_id"))
-                headers = {"x-request-id": named} if named else {}
-                came = wire.as_response(answered.get("status_code"), answered.get("body"), headers)
-                yield identifier, came
+            if answer:
+                id_ = wire.text(answer.get("request_id"))
+                headers = {"x-request-id": id_} if id_ else {}
+                status = answer.get("status_code")
+                yield identifier, wire.as_response(status, answer.get("body"), headers)
             elif code in ("batch_expired", "batch_cancelled"):
                 yield identifier, UNASKED[code.removeprefix("batch_")]
             else:
-                said = wire.text(error.get("message")) or code or "no reason"
-                yield identifier, Failure("http", f"The provider's batch did not answer ({said}).")
+                why = wire.text(error.get("message")) or code or "no reason"
+                yield identifier, Failure("http", f"The provider's batch did not answer ({why}).")
 
 
-def _why(described: dict[str, Any]) -> str | None:
-    errors = wire.items(wire.members(described.get("errors")).get("data"))
-    said = [wire.text(errors[0].get(name)) for name in ("code", "message")] if errors else []
-    return ": ".join(filter(None, said)) or None
+class XAIQueue(OpenAIQueue):
+    """Takes items as OpenAI does, and gives the results in pages."""
+
+    CANCEL = ":cancel"
+
+    def build_upload(self, items: Items) -> Request:
+        """Return the upload of the items as JSON Lines; this API knows no purpose of files."""
+        return replace(super().build_upload(items), body={})
+
+    # https://docs.x.ai/docs/guides/batch-api
+    def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
+        """Return the batch of an uploaded file, under our label."""
+        return self._post(self.HOME, {"name": label, "input_file_id": file})
+
+    def build_download(self, file: str) -> Request:
+        """Return the request for a page of results."""
+        batch, _, token = file.partition(PAGE)
+        # a token may be anything that a provider said
+        following = f"&pagination_token={quote(token, safe='')}" if token else ""
+        return self._get(f"{self.HOME}/{batch}/results?limit=100{following}")
+
+    def read_batch(self, described: dict[str, Any]) -> Remote | None:
+        """Return a batch; xAI cancels one whose file it does not take before counting its items."""
+        id_ = wire.path_id(described.get("batch_id"))
+        if id_ is None:
+            return None
+        state = wire.members(described.get("state"))
+        why = wire.text(described.get("cancel_by_xai_message"))
+        total, pending, cancelled = (
+            wire.number(state.get(f"num_{name}")) for name in ("requests", "pending", "cancelled")
+        )
+        has_ended = bool(why) or (total > 0 and pending == 0)
+        return Remote(
+            id=id_,
+            state="failed" if why and not total else "ended" if has_ended else "open",
+            files=(id_,) if has_ended else (),
+            unasked=UNASKED["cancelled" if why or cancelled else "missing"],
+            is_settling=cancelled > 0,
+            why=why or None,
+        )
+
+    def read_results(self, body: bytes) -> Iterator[Result]:
+        """Yield each result of a page; an error is a sentence or has a code of gRPC."""
+        for item in wire.items(wire.read_object(body).get("results")):
+            identifier = wire.text(item.get("batch_request_id"))
+            result = wire.members(item.get("batch_result")) or item
+            answer = wire.members(wire.members(result.get("response")).get("chat_get_completion"))
+            error = result.get("error")
+            if answer:
+                yield identifier, wire.as_response(200, answer)
+            elif error == XAI_CANCELLED:
+                yield identifier, UNASKED["cancelled"]
+            else:
+                yield identifier, grpc_error(wire.members(error) or {"message": wire.text(error)})
+
+    def next_file(self, file: str, body: bytes) -> str | None:
+        """Return the next page of results, if there is one."""
+        token = wire.text(wire.read_object(body).get("pagination_token"))
+        return f"{file.partition(PAGE)[0]}{PAGE}{token}" if token else None
 
 
 class Responses(Provider):
     """OpenAI's present format."""
 
-    FLEX = True
+    FLEX = FLEX_HOSTS
     # xAI's batches are Chat Completions alone
     QUEUES = {"openai.com": OpenAIQueue, "localhost": OpenAIQueue}  # noqa: RUF012
     KEYS = {"OPENAI_API_KEY": "openai.com"}  # noqa: RUF012 - as in the base class
@@ -120,7 +194,6 @@ class Responses(Provider):
         if assistant.web_search:
             body |= {"tools": [{"type": "web_search"}], "max_tool_calls": MAX_SEARCHES}
         if assistant.tier:
-            # https://platform.openai.com/docs/guides/flex-processing
             body["service_tier"] = assistant.tier
         return wire.request(assistant, "responses", wire.bearer(key), body)
 
@@ -129,9 +202,9 @@ class Responses(Provider):
         usage = wire.members(envelope.get("usage"))
         searches = wire.members(wire.members(envelope.get("tool_usage")).get("web_search"))
         output = wire.items(envelope.get("output"))
-        calls = [item for item in output if item.get("type") == "web_search_call"]
-        made = searches.get("num_requests", len(calls))
-        return wire.counted(usage.get("input_tokens"), usage.get("output_tokens"), made)
+        calls = sum(item.get("type") == "web_search_call" for item in output)
+        searched = searches.get("num_requests", calls)
+        return wire.counted(usage.get("input_tokens"), usage.get("output_tokens"), searched)
 
     # https://platform.openai.com/docs/api-reference/responses/object
     def outcome(self, envelope: dict[str, Any]) -> str | Failure:
@@ -154,3 +227,74 @@ class Responses(Provider):
             why = reason or "no reason"
             return Failure("http", f"The provider left the answer incomplete ({why}).")
         return "".join(wire.text(p.get("text")) for p in parts if p.get("type") == "output_text")
+
+
+class Chat(Provider):
+    """OpenAI's older format, and what its kin made of it."""
+
+    OUTPUT_LIMIT = "max_completion_tokens"
+    FLEX = FLEX_HOSTS
+    # others speak this format without a queue
+    QUEUES = {  # noqa: RUF012 - as in the base class
+        "openai.com": OpenAIQueue,
+        "x.ai": XAIQueue,
+        "localhost": OpenAIQueue,
+    }
+    KEYS = {  # noqa: RUF012 - as in the base class
+        "DEEPSEEK_API_KEY": "deepseek.com",
+        "GITHUB_TOKEN": "github.ai",
+        "GROQ_API_KEY": "groq.com",
+        "HF_TOKEN": "huggingface.co",
+        "MISTRAL_API_KEY": "mistral.ai",
+        "OPENAI_API_KEY": "openai.com",
+        "OPENROUTER_API_KEY": "openrouter.ai",
+        "PERPLEXITY_API_KEY": "perplexity.ai",
+        "TOGETHER_API_KEY": "together.xyz",
+        "XAI_API_KEY": "x.ai",
+    }
+
+    # https://platform.openai.com/docs/api-reference/chat/create
+    def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> Request:
+        """Return the request; ``structured`` says how the answer's form is asked for."""
+        body: dict[str, Any] = {
+            "model": assistant.model,
+            "messages": [
+                {"role": "system", "content": prompt.system},
+                {"role": "user", "content": prompt.user},
+            ],
+            self.OUTPUT_LIMIT: assistant.max_output_tokens,
+        }
+        if assistant.structured == "json_schema":
+            schema = {"name": "answer", "strict": True, "schema": ANSWER_SCHEMA}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        elif assistant.structured == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        if assistant.web_search:
+            body["web_search_options"] = {}
+        if assistant.tier:
+            body["service_tier"] = assistant.tier
+        return wire.request(assistant, "chat/completions", wire.bearer(key), body)
+
+    # https://docs.x.ai/docs/key-information/consumption-and-rate-limits
+    def tokens(self, envelope: dict[str, Any]) -> Tokens | None:
+        """Return what was counted; xAI counts the tokens of reasoning in the total alone."""
+        usage = wire.members(envelope.get("usage"))
+        sent, output, total = (
+            usage.get(f"{part}_tokens") for part in ("prompt", "completion", "total")
+        )
+        if isinstance(total, int) and isinstance(sent, int) and isinstance(output, int):
+            output = max(total - sent, output)
+        return wire.counted(sent, output, usage.get("num_search_queries"))
+
+    # https://platform.openai.com/docs/api-reference/chat/object
+    def outcome(self, envelope: dict[str, Any]) -> str | Failure:
+        """Return the first choice's text, or why there is none."""
+        choice = next(iter(wire.items(envelope.get("choices"))), {})
+        message = wire.members(choice.get("message"))
+        if refusal := wire.text(message.get("refusal")):
+            return wire.declined(refusal)
+        if choice.get("finish_reason") == "content_filter":
+            return wire.filtered()
+        if choice.get("finish_reason") == "length":
+            return wire.CUT_OFF
+        return wire.text(message.get("content"))

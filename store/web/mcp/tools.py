@@ -35,7 +35,7 @@ from store.web.search import SearchResults, search_results
 from store.web.shapes import CategoryVerdict, JsonObject, ProductRecord
 from store.web.view import View
 
-MOST_PLACES = 3
+MOST_PLACES = 2
 """Leaderboards that a brand found by search lists: a product may be on many, 150 bytes each."""
 NEWEST_CHANGES = 10
 NEWS = ("changes", "leaders", "total")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-    from store.memory import Store
+    from store.store import Store
 
 FILE = "crm-software.jsonl"
 BEST = "/api/v1/best/crm-software.json"

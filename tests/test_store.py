@@ -32,9 +32,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from store.files import DataDirectoryError
 from store.history import History, HistoryError
 from store.ledger import Proof
-from store.memory import Store
 from store.polls.clocks import Clock
 from store.polls.due import PollLog
+from store.store import Store
 
 if TYPE_CHECKING:
     from store.records import Poll
@@ -436,7 +436,7 @@ def test_a_poll_that_could_not_be_shown_is_taken_in_at_the_next_look(
 
     _ = store.snapshot
     with monkeypatch.context() as patched:
-        patched.setattr("store.memory.derive", broken)
+        patched.setattr("store.store.derive", broken)
         if by == "this process":
             store.record([answered("C", ["Pipedrive"])], TIMES[-1])
         else:
@@ -456,7 +456,7 @@ def test_while_nothing_can_be_derived_nobody_is_asked_twice(
         raise MemoryError
 
     catalogue, now = store.snapshot.catalogue, datetime.fromisoformat(TIMES[-1])
-    monkeypatch.setattr("store.memory.derive", broken)
+    monkeypatch.setattr("store.store.derive", broken)
     [recorded] = store.record([answered("C", ["Pipedrive"])], TIMES[-1])
     store.keep_current()
     assert "C" not in store.snapshot.polled["crm-software"].ever
