@@ -19,7 +19,6 @@ from werkzeug.wrappers import Response
 
 from store.publishing.directories import SUMS, digest, sums
 from store.publishing.manifest import content_type
-from store.rankings.names import slug as slug_of
 from store.snapshot import Snapshot
 
 MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
@@ -220,7 +219,6 @@ def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
         "best": sorted(snapshot.leaderboards),
         "product": sorted(filter(snapshot.product, snapshot.product_slugs)),
         "topics": [topic.slug for topic in snapshot.summary.topics],
-        "models": sorted(snapshot.summary.model_slugs),
         "labs": sorted(computed | snapshot.catalogue.labs.keys()),
         "static": sorted(path.name for path in static.glob("*")),
     }
@@ -228,8 +226,8 @@ def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
     for slug in snapshot.leaderboards:
         for product in snapshot.aggregates[slug].product_stats:
             address = snapshot.products[product].slug
-            for kind in ("svg", "json") if snapshot.product(address) else ():
-                yield f"/badge/{slug}/{address}.{kind}"
+            if snapshot.product(address):
+                yield f"/badge/{slug}/{address}.svg"
 
 
 def moved_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
@@ -238,7 +236,6 @@ def moved_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
     values = {
         "best": summary.category_redirects,
         "product": summary.product_redirects,
-        "models": {slug_of(name): name for name in snapshot.catalogue.former_names},
     }
     general = set(_paths(app, {}))
     yield from (path for path in _paths(app, values) if path not in general)
