@@ -254,20 +254,6 @@ def test_one_question_goes_through_a_pause(
     assert (done.exit_code, len(asked.seen()) - before) == (code, sent), done.output
 
 
-def test_no_question_goes_through_a_wait_that_the_provider_set(
-    tmp_path: Path, asked: Provider
-) -> None:
-    """It said when to come again; whoever is named otherwise is asked."""
-    data = data_of(tmp_path, asked, 1, names=["Grok", "GPT"])
-    end = ago(-1)
-    append(data, [failed("Grok", "rate_limited", ago(1), slug="c-0", cooldown_until=end)])
-    before = len(asked.seen())
-    done = flask_here(data, "poll", "c-0", "--model", "Grok", "--model", "GPT")
-    assert (done.exit_code, len(asked.seen()) - before) == (1, 1)
-    assert f"  paused: until {end}: It failed: rate_limited.\n" in done.stdout
-    assert "GPT: 1 answered" in done.output
-
-
 def ago(hours: float) -> str:
     """The time so many hours ago."""
     return rfc3339(datetime.now(UTC) - timedelta(hours=hours))
