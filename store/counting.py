@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from store.history import HistoryError, damage
+from store.history import damage
 from store.rankings import aggregates
 from store.rankings.poll_states import PollStates
 from store.records import Problem
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from store.disk import Signature
     from store.files import Catalogue
-    from store.history import History, Log, Stored
+    from store.history import Log, Stored
     from store.ledger import Entry
     from store.rankings.aggregates import CategoryAggregate
     from store.rankings.names import Names
@@ -175,18 +175,6 @@ def latest_time(now: datetime) -> str:
     return rfc3339(now + CLOCK_TOLERANCE)
 
 
-class AheadError(HistoryError):
-    """The newest poll of a category is later than now, so that nobody knows when it was made."""
-
-    def __init__(self, slug: str, newest: Stored, now: datetime) -> None:
-        self.slug = slug
-        self.time = newest.poll.polled_at
-        super().__init__(
-            f"history/{newest.file}.jsonl:{newest.line}:1: a poll of {self.time}, which is yet to "
-            f"come (it is {now:%Y-%m-%d %H:%M} UTC); `flask check` says what to do"
-        )
-
-
 def beyond(polls: Iterable[Stored], withheld: Container[str], now: datetime) -> list[Stored]:
     """Return the polls later than now that are not withheld: made under a wrong clock."""
     latest = latest_time(now)
@@ -283,28 +271,6 @@ def in_order(polls: Sequence[Stored], withheld: Container[str]) -> list[Stored]:
                 time = max(time, stored.poll.polled_at)
             rows.append((time, stored))
     return [stored for _, stored in sorted(rows, key=itemgetter(0))]
-
-
-def states_of(history: History, slug: str, catalogue: Catalogue, now: datetime) -> PollStates:
-    """Return the state of polling of a category; a withheld poll beyond ``now`` never was.
-
-    Raises:
-        HistoryError: a file cannot be read, so that nobody knows what was asked and when.
-        AheadError: likewise, for it holds a poll beyond ``now`` that is not withheld.
-    """
-    logs = [history.read(file) for file in history_files(slug, catalogue.categories)]
-    for problem in losses(logs):
-        raise HistoryError(str(problem))
-    stored, _ = records(logs, catalogue.withheld)
-    if ahead := beyond(stored, catalogue.withheld, now):
-        raise AheadError(slug, max(ahead, key=lambda stored: stored.poll.polled_at), now)
-    latest = latest_time(now)
-    ordered = in_order(stored, catalogue.withheld)
-    polls = as_known(
-        (stored.poll for stored in ordered if stored.poll.polled_at <= latest),
-        catalogue.former_names,
-    )
-    return PollStates.of(polls, catalogue.categories[slug])
 
 
 def as_known(polls: Iterable[Poll], former_names: Mapping[str, str]) -> list[Poll]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import re
 from functools import lru_cache
@@ -56,11 +55,6 @@ _REFUSED = {
 }
 """Why a file is not read, by the number of the error."""
 
-_GONE = "the file is missing; put it back, or write "
-_MISSING = {
-    "withheld.json": _GONE + '{"version": 1, "withheld": {}} if nothing is withheld',
-    "topics.json": _GONE + '{"version": 1, "topics": []} if there are none',
-}
 _KINDS = {
     "string": "text in double quotes",
     "integer": "a whole number",
@@ -82,7 +76,6 @@ _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _LEXEME = re.compile(rf'"(?:[^"\\]|\\.)*"|[][{{}},:]|{_NUMBER}|[^][{{}},:"\s]+')
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
-_TOO_LARGE = "this number is too large"
 _NOT_A_NUMBER = "{0} is not a JSON number; write a number or null"
 _HALF = "the text holds half a surrogate pair, which is not a character"
 _NOT_CLOSED = "this text is not closed by a double quote on its line"
@@ -116,8 +109,8 @@ def load(directory: Path, name: str) -> Loaded | None:
     except FileNotFoundError:
         if name not in GOVERNING:
             return None
-        why = _MISSING.get(name, "the file is missing; put it back (`flask init DIR` shows one)")
-        return _unusable(name, signature, why)
+        message = "the file is missing; put it back (`flask init DIR` writes an empty one)"
+        return _unusable(name, signature, message)
     except OSError as error:
         settled = error.errno in (errno.EINVAL, errno.EFBIG)
         signature = signature_of(path.lstat()) if settled else UNREAD
@@ -415,11 +408,8 @@ class _Scan:
             self._path.append(None if lexeme == "{" else 0)
         elif lexeme in ("NaN", "Infinity", "-Infinity"):
             self.mistakes[at] = _NOT_A_NUMBER.format(lexeme)
-        elif lexeme.startswith('"'):
-            if _SURROGATE.search(json.loads(lexeme)):
-                self.mistakes[at] = _HALF
-        elif lexeme[-1].isdigit() and math.isinf(float(lexeme)):
-            self.mistakes[at] = _TOO_LARGE
+        elif lexeme.startswith('"') and _SURROGATE.search(json.loads(lexeme)):
+            self.mistakes[at] = _HALF
 
 
 def _mistake(error: json.JSONDecodeError) -> tuple[int, str]:

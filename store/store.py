@@ -100,11 +100,9 @@ class Store:
                     catalogue.check_governing()
                 self._follow(catalogue)
                 self._fault = None
-            except DataDirectoryError as error:
+            except DataDirectoryError:
                 if first:
                     raise
-                if self._fault is None:
-                    log.error("%s", error)  # noqa: TRY400 - a sentence, not a trace
                 self._fault = Problem(".", 1, 1, _GONE)
             except HistoryError as error:
                 if first:
