@@ -1,20 +1,15 @@
 """What each assistant does follows from all of its polls."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, get_args
+from pathlib import Path
+from typing import get_args
 
 from builders import answered, app_over, failed, write_data
+from flask import Flask
 from small_world import WITHHELD
 
 from store.rankings.poll_states import Service, Tally, tallies, total
 from store.records import FailureKind
 from store.web.pages.assistants import FAILURES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
 
 
 def test_polls_are_counted_by_what_came_of_them() -> None:

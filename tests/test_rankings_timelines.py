@@ -1,7 +1,5 @@
 """The timeline of a category: the ranking that stood at the end of each day with polls."""
 
-from __future__ import annotations
-
 import msgspec
 from builders import answered, failed
 from hypothesis import given
