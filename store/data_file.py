@@ -64,9 +64,6 @@ _KINDS = {
     "object": "an object in { }",
     "null": "null",
 }
-_PRIVATE = ("site.json", "models.json")
-"""Files whose keys are not repeated either: what was pasted there may be one, too."""
-
 _BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most"}
 
 _PATH = re.compile(r" - at `(?:key in )?\$(.*)`$")
@@ -221,7 +218,7 @@ def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> 
     parsed = parse(text)
     mistakes = set(parsed.mistakes.items())
     if parsed.offsets:
-        mistakes.update(_schema_errors(parsed, kind, quoted=name not in _PRIVATE))
+        mistakes.update(_schema_errors(parsed, kind))
     if not mistakes:
         match = _PATH.search(str(error))
         steps = _STEP.finditer(match.group(1)) if match else ()
@@ -232,23 +229,15 @@ def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> 
         yield Problem(name, *line_and_column(text, offset), message)
 
 
-def _schema_errors(
-    parsed: Parsed, kind: type[DataFile], *, quoted: bool
-) -> Iterator[tuple[int, str]]:
-    """Yield offset and sentence of everything in a file that its schema does not allow.
+def _schema_errors(parsed: Parsed, kind: type[DataFile]) -> Iterator[tuple[int, str]]:
+    """Yield offset and sentence of everything in a file that its schema does not allow."""
+    from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415 - 60 ms, rarely needed
 
-    Keys that it does not know are ``quoted``, or not.
-    """
-    from jsonschema import Draft202012Validator, FormatChecker, validators  # noqa: PLC0415 - 60 ms, rarely needed
-
-    exact = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_whole)
-    validator = validators.extend(Draft202012Validator, type_checker=exact)
     formats = FormatChecker(["date"])
     formats.checks("iri", raises=ValueError)(_is_url)
-    for error in validator(msgspec.json.schema(kind), format_checker=formats).iter_errors(
-        parsed.value
-    ):
-        yield from _sentences(parsed, error, quoted=quoted)
+    validator = Draft202012Validator(msgspec.json.schema(kind), format_checker=formats)
+    for error in validator.iter_errors(parsed.value):
+        yield from _sentences(parsed, error)
 
 
 def _is_url(value: object) -> bool:
@@ -256,12 +245,7 @@ def _is_url(value: object) -> bool:
     return not isinstance(value, str) or bool(ascii_url(value))
 
 
-def _is_whole(_: Any, value: Any) -> bool:
-    """Return whether a number is written without a point, as the reader wants it."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _sentences(parsed: Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[int, str]]:
+def _sentences(parsed: Parsed, error: Any) -> Iterator[tuple[int, str]]:
     """Yield offset and sentence for each mistake that an error of the validator stands for."""
     path: JsonPath = tuple(error.absolute_path)
     if error.validator == "additionalProperties":
@@ -270,8 +254,7 @@ def _sentences(parsed: Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[in
             if key not in allowed:
                 close = process.extractOne(key, allowed, score_cutoff=60)
                 hint = f'did you mean "{close[0]}"?' if close else f"allowed are {_listed(allowed)}"
-                subject = f'unknown key "{key}"' if quoted else "an unknown key"
-                yield parsed.offsets[(*path, key)], f"{subject}: {hint}"
+                yield parsed.offsets[(*path, key)], f"unknown key: {hint}"
     elif "propertyNames" in error.absolute_schema_path:
         message = f"this key must be {error.schema['description']}"
         yield parsed.offsets[(*path, error.instance)], message
@@ -279,7 +262,7 @@ def _sentences(parsed: Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[in
         closer := [option for option in error.context if option.validator != "type"]
     ):  # a value that may be null: what is wrong with it if its type was right
         for option in closer:
-            yield from _sentences(parsed, option, quoted=quoted)
+            yield from _sentences(parsed, option)
     else:
         yield parsed.offsets.get(path, 0), f"{_where(path)} {_fault(error)}"
 

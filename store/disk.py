@@ -39,16 +39,6 @@ def signature_at(path: Path) -> Signature | None:
     return None
 
 
-class DamagedFileError(OSError):
-    """A file of this service's own cannot be understood; the sentence says what to do."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(errno.EIO, sentence)
-
-    def __str__(self) -> str:
-        return self.strerror or ""
-
-
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
     """Open a regular file for reading.

@@ -126,7 +126,7 @@ def test_all_mistakes_of_a_file_are_told_at_once() -> None:
     slug = "must be a slug: lower-case letters a-z, digits and single hyphens between them"
     assert problems(text) == [
         '1:1: the file lacks "title"',
-        '3:3: unknown key "titel": did you mean "title"?',
+        '3:3: unknown key: did you mean "title"?',
         f"4:3: question {line}",
         "5:3: topic must be text in double quotes or null",
         "6:3: aliases must be a list in [ ]",
