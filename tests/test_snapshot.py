@@ -148,16 +148,6 @@ class TestDeriving:
             assert b"Zoho CRM" in after[f"best/{slug}.json"].body
         assert after["best/email-tool.json"] is before["best/email-tool.json"]
 
-    def test_another_order_of_models_is_everywhere(self, store: Store, data: Path) -> None:
-        """What every board depends on makes every board anew."""
-        before = prepared(store)
-        listed = [{"name": name, "api": "sample"} for name in ("B", "A")]
-        write_json(data / "models.json", {"version": 1, "models": listed})
-        store.reload()
-        after = prepared(store)
-        assert all(after[path] is not before[path] for path in before)
-        assert json.loads(after["best/email-tool.json"].body)["missing"] == ["B"]
-
     @pytest.mark.usefixtures("one_digit")
     def test_who_has_to_give_way_is_renewed_everywhere(self, tmp_path: Path) -> None:
         """An address that an earlier name, then a file takes, and what else it bore, come back."""
@@ -219,19 +209,6 @@ class TestDeriving:
             f"{slug}.json" for slug in renewed.split()
         }
         assert same_as_fresh(store, data)
-
-    def test_damage_is_reported_until_it_is_gone(self, store: Store, data: Path) -> None:
-        """A damaged line is a problem of the snapshot, by file and line."""
-        path = data / "history/email-tool.jsonl"
-        whole = path.read_bytes()
-        path.write_bytes(whole + b"{}\n")
-        store.reload()
-        [problem] = store.snapshot.problems
-        line = whole.count(b"\n") + 1
-        assert str(problem).startswith(f"history/email-tool.jsonl:{line}:1: a damaged record")
-        path.write_bytes(whole)
-        store.reload()
-        assert store.snapshot.problems == ()
 
 
 LATER = 1_900_000_000
