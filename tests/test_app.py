@@ -273,37 +273,8 @@ def without_settings(**more: str) -> dict[str, str]:
     return {**{n: v for n, v in env.items() if n not in ("DATA_DIR", "FLASK_SKIP_DOTENV")}, **more}
 
 
-EACH_IN_TURN = """
-import json, os, sys
-from contextlib import suppress
-from flask import cli
-for env in json.load(sys.stdin):
-    os.environ.clear()
-    os.environ.update(env)
-    with suppress(SystemExit):
-        cli.main()
-"""
-
-
-def test_flask_reads_dotenv(dotenv: Path, data: Path, tmp_path: Path) -> None:
-    """The nearest .env upwards of where the command runs; the environment's own values stand."""
-    other = write_data(tmp_path / "other")
-    told = {
-        data: without_settings(),
-        other: without_settings(DATA_DIR=str(other)),
-        ROOT / "data": without_settings(FLASK_SKIP_DOTENV="1"),
-    }
-    flask = [sys.executable, "-c", EACH_IN_TURN, "--app", str(ROOT / "app.py"), "deploy"]
-    done = subprocess.run(
-        flask, cwd=dotenv, env=without_settings(), input=json.dumps([*told.values()]),
-        capture_output=True, text=True, timeout=WAIT, check=False,
-    )  # fmt: skip
-    said = [line for line in done.stderr.splitlines() if line.startswith("Data: ")]
-    assert said == [f"Data: {directory}" for directory in told], done.stderr
-
-
 def test_gunicorn_reads_dotenv(dotenv: Path) -> None:
-    """As flask does, so that a setting in .env holds for the server too."""
+    """The nearest .env upwards, as flask does; the environment's own values stand."""
     env = without_settings(BASE_URL="https://real.example")
     with served([*GUNICORN, "-b", "127.0.0.1:0"], env, "Booting worker", dotenv) as lines:
         (port,) = re.findall(r"Listening at: http://\S+:(\d+) ", "".join(lines))
