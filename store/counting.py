@@ -45,7 +45,7 @@ class LineIndex(Struct, frozen=True):
     """
 
     files: tuple[str, ...]
-    file: array[int]
+    file: array[int]  # numbers in arrays: a long history has hundreds of thousands of lines
     start: array[int]
     end: array[int]
     line: array[int]
@@ -110,7 +110,7 @@ def read_category(
     stored, problems = records(logs, basis.withheld)
     unread = losses(logs)
     damage = tuple(dict.fromkeys([*unread, *problems]))
-    if unread:
+    if unread:  # what was known stays, unless an edit has made it another answer
         if before is None or not before.holds(basis, names):
             return Reading(None, basis, damage)
         if before.signatures is None and before.damage == damage:
@@ -262,7 +262,7 @@ def in_order(polls: Sequence[Stored], withheld: Container[str]) -> list[Stored]:
     polls that are withheld: these stay beside their neighbours.
     """
     rows: list[tuple[str, Stored]] = []
-    for _, lines in groupby(polls, key=attrgetter("file")):
+    for _, lines in groupby(polls, key=attrgetter("file")):  # a file is never sorted in itself
         own = list(lines)
         times = (s.poll.polled_at for s in own if s.poll.id not in withheld)
         time = next(times, own[0].poll.polled_at)

@@ -46,7 +46,7 @@ def opened(path: Path) -> Iterator[int]:
     Raises:
         OSError: it cannot be opened, is a link, or (``EINVAL``) is not a regular file.
     """
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # a pipe would block
     try:
         check_regular(handle, path)
         yield handle
@@ -127,7 +127,7 @@ def drafted(path: Path, data: bytes, mode: int = 0o644) -> Iterator[Path]:
     Raises:
         OSError: it could not be written.
     """
-    is_there = path.is_file() and not path.is_symlink()
+    is_there = path.is_file() and not path.is_symlink()  # a link is replaced, not followed
     handle, name = mkstemp(".draft", f".{path.name}.", path.parent)
     draft = Path(name)
     try:
@@ -225,7 +225,7 @@ def append_lines(path: Path, data: bytes) -> None:
         whole = os.pread(handle, os.fstat(handle).st_size, 0).rpartition(b"\n")[0].rstrip(b"\n")
         end = len(whole) + bool(whole)
         os.ftruncate(handle, end)
-        if os.write(handle, data) < len(data):
+        if os.write(handle, data) < len(data):  # a disk that is nearly full takes a part
             os.ftruncate(handle, end)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         os.fsync(handle)

@@ -177,7 +177,10 @@ class Files:
         unlisted: list[str] = []
         if not self._directory.is_dir():
             raise DataDirectoryError(_nothing_in(self._directory))
-        for folder in ("", *FOLDERS):
+        for folder in (
+            "",
+            *FOLDERS,
+        ):  # one that is renamed by mistake must take nothing off the air
             try:
                 present, warnings = _look_into(self._directory, folder)
             except OSError as error:
@@ -203,13 +206,10 @@ class Files:
 
     def _believed(self, listing: Listing, seen: Mapping[str, Signature]) -> Listing:
         """Return a listing in which what differs from the one seen before is as it is loaded."""
-        files = listing.files
-        differing = {
-            name for name in files.keys() | seen.keys() if files.get(name) != seen.get(name)
-        }
-        loaded = {n: file.signature for n, file in self._loaded.items() if n in differing}
-        settled = {name: files[name] for name in files.keys() - differing}
-        return replace(listing, files={**settled, **loaded})
+        files, loaded = listing.files, self._loaded
+        settled = {name: files[name] for name in files if files[name] == seen.get(name)}
+        others = [name for name in loaded if files.get(name) != seen.get(name)]
+        return replace(listing, files=settled | {name: loaded[name].signature for name in others})
 
     def _look(self, name: str, signature: Signature, *, calm: bool) -> Loaded | None:
         """Return a file as it is now; with ``calm``, as it was if it is just being written."""

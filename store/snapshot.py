@@ -187,6 +187,7 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
     Raises:
         HistoryError: the folder of history cannot be looked into.
     """
+    # The ledger is read with the signatures; whoever appends meanwhile may replace it.
     present, ledger = history.signatures(), history.ledger
     signatures = {**dict.fromkeys(history.remembered()), **present}
     old = before or _blank(catalogue, ledger)
