@@ -1,4 +1,4 @@
-"""The published figures once more, from the decisions in store/README.md alone.
+"""The published figures once more, from the rules as ``/methodology`` tells them.
 
 Nothing here is imported from our own modules: plain dictionaries, naive code, the JSON files and
 the JSON Lines as they stand. What it computes is compared with the live answers.
