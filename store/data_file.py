@@ -234,15 +234,10 @@ def _schema_errors(parsed: Parsed, kind: type[DataFile]) -> Iterator[tuple[int, 
     from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415 - 60 ms, rarely needed
 
     formats = FormatChecker(["date"])
-    formats.checks("iri", raises=ValueError)(_is_url)
+    formats.checks("iri", raises=ValueError)(lambda url: not isinstance(url, str) or ascii_url(url))
     validator = Draft202012Validator(msgspec.json.schema(kind), format_checker=formats)
     for error in validator.iter_errors(parsed.value):
         yield from _sentences(parsed, error)
-
-
-def _is_url(value: object) -> bool:
-    """Return whether a value is an address, or not text: that is another mistake."""
-    return not isinstance(value, str) or bool(ascii_url(value))
 
 
 def _sentences(parsed: Parsed, error: Any) -> Iterator[tuple[int, str]]:
