@@ -69,8 +69,7 @@ _BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "a
 _PATH = re.compile(r" - at `(?:key in )?\$(.*)`$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
 
-_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
-_LEXEME = re.compile(rf'"(?:[^"\\]|\\.)*"|[][{{}},:]|{_NUMBER}|[^][{{}},:"\s]+')
+_LEXEME = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:"\s]+')
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 _NOT_A_NUMBER = "{0} is not a JSON number; write a number or null"
@@ -106,7 +105,7 @@ def load(directory: Path, name: str) -> Loaded | None:
     except FileNotFoundError:
         if name not in GOVERNING:
             return None
-        message = "the file is missing; put it back (`flask init DIR` writes an empty one)"
+        message = "the file is missing; put it back (`flask init DIR` shows one)"
         return _unusable(name, signature, message)
     except OSError as error:
         settled = error.errno in (errno.EINVAL, errno.EFBIG)
