@@ -74,11 +74,11 @@ def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[N
         BlockingIOError: another one has it, and nobody was to ``wait``.
         OSError: it cannot be opened, or is a link.
     """
-    is_made = 0 if path.is_dir() else os.O_CREAT
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | is_made, 0o640)
+    kind = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT  # over NFS a lock needs to write
+    handle = os.open(path, kind | os.O_NOFOLLOW, 0o640)
     try:
-        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-        fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
+        operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(handle, operation if wait else operation | fcntl.LOCK_NB)
         yield
     finally:
         os.close(handle)
