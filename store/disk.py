@@ -74,7 +74,7 @@ def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[N
         BlockingIOError: another one has it, and nobody was to ``wait``.
         OSError: it cannot be opened, or is a link.
     """
-    kind = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT  # NFS locks only what may be written
+    kind = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT  # NFS locks what may be written
     handle = os.open(path, kind | os.O_NOFOLLOW, 0o640)
     try:
         operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
