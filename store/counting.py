@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from store.disk import Signature
     from store.files import Catalogue
-    from store.history import Log, Stored
+    from store.history import Log, PollLine
     from store.ledger import Entry
     from store.rankings.aggregates import CategoryAggregate
     from store.rankings.names import Names
@@ -79,7 +79,7 @@ class Basis(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """The history files of one category, or of a deleted one, read.
+    """All that was read from the history files of one category, or of a deleted one.
 
     ``signatures`` are those of the files as they were read, ``None`` where one could not be. Then
     the rest is as it last was, if the basis is the same, without ``polled``; else it is not there.
@@ -134,7 +134,7 @@ def read_category(
 
 
 def _line_index(
-    logs: Sequence[Log], ordered: Sequence[Stored], polls: Sequence[Poll], basis: Basis
+    logs: Sequence[Log], ordered: Sequence[PollLine], polls: Sequence[Poll], basis: Basis
 ) -> LineIndex:
     files, withheld = basis.files, basis.withheld
     return LineIndex(
@@ -175,7 +175,7 @@ def latest_time(now: datetime) -> str:
     return rfc3339(now + CLOCK_TOLERANCE)
 
 
-def beyond(polls: Iterable[Stored], withheld: Container[str], now: datetime) -> list[Stored]:
+def beyond(polls: Iterable[PollLine], withheld: Container[str], now: datetime) -> list[PollLine]:
     """Return the polls later than now that are not withheld: made under a wrong clock."""
     latest = latest_time(now)
     return [s for s in polls if s.poll.polled_at > latest and s.poll.id not in withheld]
@@ -211,7 +211,7 @@ def invented(polls: int, site: Site) -> Problem | None:
 
 def records(
     logs: Sequence[Log], withheld: Container[str] = ()
-) -> tuple[list[Stored], list[Problem]]:
+) -> tuple[list[PollLine], list[Problem]]:
     """Return the polls that count, file by file as listed, and all damage in a category's files.
 
     Beside what cannot be read, a line is damage that is another category's, whose id stood before,
@@ -220,9 +220,9 @@ def records(
     """
     problems = [problem for log in logs for problem in log.problems]
     files = [log.file for log in logs]
-    counted: dict[str, Stored] = {}
+    counted: dict[str, PollLine] = {}
     for log in logs:
-        before: Stored | None = None
+        before: PollLine | None = None
         for stored in log.polls:
             if why := _fault(stored, files, counted, before, withheld):
                 problems.append(damage(log.file, stored.line, why))
@@ -234,10 +234,10 @@ def records(
 
 
 def _fault(
-    stored: Stored,
+    stored: PollLine,
     files: Sequence[str],
-    counted: Mapping[str, Stored],
-    before: Stored | None,
+    counted: Mapping[str, PollLine],
+    before: PollLine | None,
     withheld: Container[str],
 ) -> str | None:
     """Return why a line is damage; ``before`` is the nearest one that is not, nor withheld."""
@@ -255,13 +255,13 @@ def _fault(
     return None
 
 
-def in_order(polls: Sequence[Stored], withheld: Container[str]) -> list[Stored]:
+def in_order(polls: Sequence[PollLine], withheld: Container[str]) -> list[PollLine]:
     """Return the same polls in the order in which they were appended, over all files of a category.
 
     In one file that is the order of its lines. Between files times decide, but never those of
     polls that are withheld: these stay beside their neighbours.
     """
-    rows: list[tuple[str, Stored]] = []
+    rows: list[tuple[str, PollLine]] = []
     for _, lines in groupby(polls, key=attrgetter("file")):  # a file is never sorted in itself
         own = list(lines)
         times = (s.poll.polled_at for s in own if s.poll.id not in withheld)

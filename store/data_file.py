@@ -85,7 +85,7 @@ _GRAMMAR = (
 """Common mistakes: a pattern at the place where the decoder stopped, and what to say of it."""
 
 
-class Loaded(Struct, frozen=True):
+class LoadedFile(Struct, frozen=True):
     """The last look at a file: the record and text in use, if any, and the problems in it.
 
     ``signature`` is that of the file when it was looked at.
@@ -97,7 +97,7 @@ class Loaded(Struct, frozen=True):
     signature: Signature
 
 
-def load(directory: Path, name: str) -> Loaded | None:
+def load(directory: Path, name: str) -> LoadedFile | None:
     """Return one file, by its relative name, with every problem in it; ``None`` if it just went."""
     path, signature = directory / name, MISSING
     try:
@@ -121,7 +121,7 @@ def load(directory: Path, name: str) -> Loaded | None:
     return understand(name, data, signature)
 
 
-def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded:
+def understand(name: str, data: bytes, signature: Signature = MISSING) -> LoadedFile:
     """Return what the bytes of a data file say, or every mistake in them."""
     kind = SINGLE.get(name) or FOLDERS[folder_of(name)]
     try:
@@ -129,9 +129,9 @@ def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded
         text = data.decode()
         refuse_duplicates(text)
     except (ValueError, RecursionError) as error:
-        return Loaded(None, "", tuple(_explain(name, data, kind, error)), signature)
+        return LoadedFile(None, "", tuple(_explain(name, data, kind, error)), signature)
     problems = tuple(problem_in(text, name, path, message) for path, message in _repeats(record))
-    return Loaded(None if problems else record, text, problems, signature)
+    return LoadedFile(None if problems else record, text, problems, signature)
 
 
 def slug_of(name: str) -> str:
@@ -144,8 +144,8 @@ def folder_of(name: str) -> str:
     return name.rpartition("/")[0]
 
 
-def _unusable(name: str, signature: Signature, message: str) -> Loaded:
-    return Loaded(None, "", (Problem(name, 1, 1, message),), signature)
+def _unusable(name: str, signature: Signature, message: str) -> LoadedFile:
+    return LoadedFile(None, "", (Problem(name, 1, 1, message),), signature)
 
 
 def _read(path: Path) -> tuple[bytes, Signature]:
@@ -228,7 +228,7 @@ def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> 
         yield Problem(name, *line_and_column(text, offset), message)
 
 
-def _schema_errors(parsed: Parsed, kind: type[DataFile]) -> Iterator[tuple[int, str]]:
+def _schema_errors(parsed: JsonText, kind: type[DataFile]) -> Iterator[tuple[int, str]]:
     """Yield offset and sentence of everything in a file that its schema does not allow."""
     from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415 - 60 ms, rarely needed
 
@@ -239,7 +239,7 @@ def _schema_errors(parsed: Parsed, kind: type[DataFile]) -> Iterator[tuple[int, 
         yield from _sentences(parsed, error)
 
 
-def _sentences(parsed: Parsed, error: Any) -> Iterator[tuple[int, str]]:
+def _sentences(parsed: JsonText, error: Any) -> Iterator[tuple[int, str]]:
     """Yield offset and sentence for each mistake that an error of the validator stands for."""
     path: JsonPath = tuple(error.absolute_path)
     if error.validator == "additionalProperties":
@@ -299,7 +299,7 @@ def _listed(values: Iterable[Any]) -> str:
     return ", ".join(json.dumps(value, ensure_ascii=False) for value in values)
 
 
-class Parsed(Struct, frozen=True):
+class JsonText(Struct, frozen=True):
     """A JSON value, the offset of each of its parts, and the mistakes of the text by offset.
 
     Offsets are in characters; a member's is that of its key. A text that is not JSON has no part,
@@ -311,18 +311,18 @@ class Parsed(Struct, frozen=True):
     mistakes: dict[int, str]
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> JsonText:
     """Read a JSON text and remember where everything stands; raises nothing."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        return Parsed(None, {}, dict([_mistake(error)]))
+        return JsonText(None, {}, dict([_mistake(error)]))
     except RecursionError:
-        return Parsed(None, {}, {0: "the file is nested too deep"})
+        return JsonText(None, {}, {0: "the file is nested too deep"})
     except ValueError:  # Python reads no more than 4,300 digits
-        return Parsed(None, {}, {0: "the file holds a number of thousands of digits"})
+        return JsonText(None, {}, {0: "the file holds a number of thousands of digits"})
     scan = _Scan(text)
-    return Parsed(value, scan.offsets, scan.mistakes)
+    return JsonText(value, scan.offsets, scan.mistakes)
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from store.counting import (
 )
 from store.disk import signature_at
 from store.files import Catalogue
-from store.history import History, HistoryError, Stored
+from store.history import History, HistoryError, PollLine
 from store.polls.clocks import Clock
 from store.rankings.certainty import Certainty, Level
 from store.rankings.poll_states import Pause, PollState, PollStates, recorded_pause, usd_on
@@ -194,7 +194,7 @@ def levels(pairs: Iterable[Pair], certainties: Mapping[str, Certainty]) -> str:
 class AheadError(HistoryError):
     """The newest poll of a category is later than now, so that nobody knows when it was made."""
 
-    def __init__(self, slug: str, newest: Stored, now: datetime) -> None:
+    def __init__(self, slug: str, newest: PollLine, now: datetime) -> None:
         self.slug = slug
         self.time = newest.poll.polled_at
         super().__init__(
