@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     Shown = dict[str, TestResponse]
 
 SLUGS = ("crm-software", "help-desk", "email-tool")
-EVERYTHING = "crm-software help-desk email-tool zoho hubspot zendesk mailer"
 
 
 @pytest.fixture
