@@ -58,7 +58,7 @@ def test_the_first_answers_are_the_earliest_whatever_their_order() -> None:
         answered("B", ["Attio"], "2026-10-02T06:00:00Z"),
         answered("A", ["Close"], "2026-10-01T06:00:00Z"),
     )
-    first = {m: min(s.first for s in t.services) for m, t in aggregate.tallies.items()}
+    first = {model: tally.first_answer for model, tally in aggregate.tallies.items()}
     assert first == {"A": "2026-10-01T06:00:00Z", "B": "2026-10-02T06:00:00Z"}
 
 

@@ -46,17 +46,16 @@ class Bar(Struct, frozen=True):
 
 
 class Chart(Struct, frozen=True):
-    """The figures of an experiment: shares from 0 to 1, or points between ``low`` and ``high``."""
+    """The figures of an experiment: shares from 0 to 1, unless they are points."""
 
     what: str
     bars: tuple[Bar, ...]
     counted: str = "categories"
-    low: float = 0.0
-    high: float = 1.0
+    in_points: bool = False
 
     def figure(self, value: float) -> str:
         """Return a value as it is written: a share in percent, points with their sign."""
-        return f"{value:.1%}" if self.low == 0 else f"{value:+.2f}"
+        return f"{value:+.2f}" if self.in_points else f"{value:.1%}"
 
 
 class Experiment(Struct, frozen=True):
@@ -236,8 +235,7 @@ def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
         chart=Chart(
             "More points than from the others",
             (Bar("own maker", mean, (low, high), n),),
-            low=-5.0,
-            high=5.0,
+            in_points=True,
         ),
     )
 
