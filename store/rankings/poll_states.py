@@ -222,7 +222,7 @@ def outage(
 
 def _state(polls: Sequence[Poll]) -> PollState:
     last = polls[-1]
-    failures = list(takewhile(lambda poll: not poll.succeeded, reversed(polls)))
+    failures = list(takewhile(lambda poll: not poll.succeeded, reversed(polls)))  # in a row
     answers = list(islice((poll for poll in reversed(polls) if poll.succeeded), MAX_SAMPLES))
     version = takewhile(lambda poll: poll.served_model == answers[0].served_model, answers)
     that_day = [poll for poll in polls if poll.polled_at[:10] == last.polled_at[:10]]

@@ -205,7 +205,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
 
     def prepare(self) -> None:
         """Make redirects and search index now, so that no request waits for them."""
-        _ = self.product_redirects
+        _ = self.product_redirects  # kept with the summary from now on
         self.index.prepare()
 
 
@@ -234,7 +234,7 @@ def summarise(
     }
     changes = [change for aggregate in living.values() for change in aggregate.changes]
     changes.sort(key=attrgetter("slug", "model"))
-    changes.sort(key=attrgetter("current_at"), reverse=True)
+    changes.sort(key=attrgetter("current_at"), reverse=True)  # within a second as before
     searched = (
         tuple([_document(board) for board in ranked]),
         tuple([Document(p.slug, (p.name, *p.aliases), p.domain) for p in by_slug]),
@@ -256,6 +256,7 @@ def summarise(
         closed=closed,
         retired=tuple(sorted(models.difference(curated.models))),
         category_redirects=redirects,
+        # An index takes a second of CPU; one that differs little takes over the rest.
         index=index if index and index.given == searched else Index(*searched, index),
         topics=ranked_topics(curated.topics, leaderboards, redirects),
     )
