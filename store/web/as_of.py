@@ -34,8 +34,8 @@ def is_old(board: Leaderboard, newest: str, limit: int) -> bool:
 def first_day(snapshot: Snapshot, slug: str) -> str:
     """The UTC day from which on a ranked category has a ranking: its first counted answer's."""
     tallies, ledger = snapshot.aggregates[slug].tallies, snapshot.ledger
-    own = (tallies[model] for model in snapshot.models if model in tallies)
-    day = min(service.first for tally in own for service in tally.services)[:10]
+    own = (tallies[model].first_answer for model in snapshot.models if model in tallies)
+    day = min(filter(None, own))[:10]
     if not is_final(snapshot, day):
         return day
     # A line that was put under a closed day by hand was not there when it closed.
