@@ -20,6 +20,7 @@ from store.web.answers import BUDGET, OVERHEAD, Body, Cache
 from store.web.view import View
 
 if TYPE_CHECKING:
+    from store.search import Kind
     from store.web.errors import Suggestion
 
 
@@ -143,13 +144,13 @@ def test_a_refusal_for_programs_is_made_once_for_each_snapshot(
     app = app_over(write_data(tmp_path / "data", polls=[answered("A", ["X"])]))
     store, client = app.extensions["store"], app.test_client()
     lookups: list[str] = []
-    suggest = View.suggested_products
+    suggest = View.suggestions
 
-    def counted(view: View, slug: str) -> list[Suggestion]:
+    def counted(view: View, slug: str, kind: Kind) -> list[Suggestion]:
         lookups.append(slug)
-        return suggest(view, slug)
+        return suggest(view, slug, kind)
 
-    monkeypatch.setattr(View, "suggested_products", counted)
+    monkeypatch.setattr(View, "suggestions", counted)
     answers = [client.get("/api/v1/product/yellow.json") for _ in range(3)]
     assert {(a.status_code, a.headers["Cache-Control"], a.data) for a in answers} == {
         (404, "no-store", answers[0].data)

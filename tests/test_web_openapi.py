@@ -30,7 +30,6 @@ ADDRESSES: dict[str, dict[str, tuple[str, bool, str, int | str | None, int | Non
     "/api/v1/search": {
         "q": ("query", True, "string", None, None),
         "limit": ("query", False, "integer", 10, 50),
-        "kind": ("query", False, "string", None, None),
     },
     "/api/v1/categories.json": {
         "topic": ("query", False, "string", None, None),
@@ -48,8 +47,6 @@ ADDRESSES: dict[str, dict[str, tuple[str, bool, str, int | str | None, int | Non
         "topic": ("query", False, "string", None, None),
         "slug": ("query", False, "string", None, None),
         "confirmed": ("query", False, "boolean", None, None),
-        "before": ("query", False, "string", None, None),
-        "limit": ("query", False, "integer", 1000, 1000),
         "format": ("query", False, "string", "json", None),
     },
     "/api/v1/history": {

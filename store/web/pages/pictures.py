@@ -103,7 +103,7 @@ def badge(board: Leaderboard, product: ProductProfile, view: View) -> dict[str, 
 @resource("/badge/<slug>/<product>.svg", SVG, basis=_of_both, link=_service_links)
 def drawn_badge(view: View, query: Place) -> bytes:
     """Draw rank, certainty and date, on halves as wide as their texts."""
-    board, product = lookup.place(view, query.slug, query.product, "svg")
+    board, product = _place(view, query, "svg")
     said = badge(board, product, view)
     label, message = (round(width(said[part], BADGE_TEXT)) for part in ("label", "message"))
     alt = f"{product.name}: {said['message']} for {said['label']} ({view.site.name})"
@@ -113,8 +113,14 @@ def drawn_badge(view: View, query: Place) -> bytes:
 @resource("/badge/<slug>/<product>.json", "application/json", basis=_of_both, link=_service_links)
 def shield(view: View, query: Place) -> bytes:
     """Return the same for shields.io's endpoint badge."""
-    found = lookup.place(view, query.slug, query.product, "json")
-    return msgspec.json.encode(badge(*found, view))
+    return msgspec.json.encode(badge(*_place(view, query, "json"), view))
+
+
+def _place(view: View, query: Place, kind: str) -> tuple[Leaderboard, ProductProfile]:
+    """Return a ranking and a product; former slugs lead to the badge of the present ones."""
+    badge_of = view.at.badge
+    board = lookup.board(view, query.slug, lambda slug: badge_of(slug, query.product, kind))
+    return board, lookup.product(view, query.product, lambda slug: badge_of(query.slug, slug, kind))
 
 
 @page("/embed/best/<slug>.svg", "ranking.svg", basis=of_category, same=_same, media_type=SVG)
