@@ -7,7 +7,6 @@ import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
 
 import pytest
 from builders import app_over
@@ -29,7 +28,8 @@ PATHS = [
     "/api/v1/best/.json", "/api/v1/best/a/b.json", "/api/v1/product/", "/api/v1/history.json",
     "/robots.txt.bak", "/.env", "/.git/config", "/data/site.json", "/app.py",
     "/site.json", "/history/crm-software.jsonl", "/wp-login.php", "/static", "/static/",
-    "/static/../app.py", "/cgi-bin/sh", "/api/v1/best/crm-software.xml",
+    "/static/../app.py", "/cgi-bin/sh", "/api/v1/best/crm-software.xml", "/api//v1/categories.json",
+    "/api/v1//search",
 ]  # fmt: skip
 ODD_PIECES = [
     "..", "../..", "../../site", "..\\site", "....//site", ".", "~root", "/etc/passwd", "C:\\x",
@@ -82,16 +82,10 @@ def test_an_unknown_path_is_404(client: FlaskClient, path: str) -> None:
     assert ("/data lists" if path.startswith("/data/") else "/api/v1/README.md") in body["detail"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["//api/v1/categories.json", "/api//v1/categories.json", "///healthz", "/api/v1//search"],
-)
-def test_slashes_are_not_merged(client: FlaskClient, path: str) -> None:
-    """One resource has one address; more slashes name nothing, and redirect nowhere."""
-    body = is_problem(raw(client, path), 404)
-    assert urlsplit(urljoin("https://rankings.example/", body["instance"])).netloc == (
-        "rankings.example"
-    )
+def test_slashes_are_not_merged(client: FlaskClient) -> None:
+    """More slashes name nothing; ``instance`` is a path of ours, never another host's address."""
+    body = is_problem(raw(client, "//api/v1/categories.json"), 404)
+    assert body["instance"] == "/.//api/v1/categories.json"
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND", "FOO"])
@@ -115,12 +109,7 @@ def test_an_unknown_slug_suggests_the_closest(client: FlaskClient) -> None:
     assert body["suggestions"][0]["slug"] == "gyokuro"
     body = is_problem(client.get("/api/v1/history?slug=green-teas"), 404)
     assert body["suggestions"][0]["slug"] == "green-tea"
-
-
-def test_an_unknown_slug_without_a_close_one_says_so_too(client: FlaskClient) -> None:
-    """``suggestions`` is there and empty, which tells an unknown slug from an unranked one."""
-    body = is_problem(client.get("/api/v1/best/qqqqxxxxzzzz.json"), 404)
-    assert body["suggestions"] == []
+    assert is_problem(client.get("/api/v1/best/qqqqxxxxzzzz.json"), 404)["suggestions"] == []
 
 
 def test_a_category_without_a_ranking_says_so(client: FlaskClient) -> None:

@@ -60,32 +60,6 @@ def test_every_answer_has_its_headers(client: FlaskClient, address: str) -> None
     )
 
 
-@pytest.mark.parametrize(
-    ("method", "address", "status"),
-    [
-        ("GET", "/api/v1/best/crm.json", 308),
-        ("GET", "/best/crm-software/", 308),
-        ("GET", "/api/v1/search", 400),
-        ("GET", "/api/v1/nope", 404),
-        ("GET", "/nope", 404),
-        ("GET", "/healthz", 200),
-        ("GET", "/static/site.css", 200),
-        ("GET", "/changes", 200),
-        ("GET", "/.well-known/mcp/server-card.json", 200),
-        ("POST", "/mcp", 415),
-        ("DELETE", "/healthz", 405),
-        ("OPTIONS", "/mcp", 204),
-    ],
-)
-def test_no_answer_is_taken_for_another_type(
-    client: FlaskClient, method: str, address: str, status: int
-) -> None:
-    """``nosniff`` once on every answer, whoever makes it."""
-    answer = client.open(address, method=method)
-    assert answer.status_code == status
-    assert answer.headers.getlist("X-Content-Type-Options") == ["nosniff"]
-
-
 @pytest.mark.parametrize("address", ANSWERS)
 def test_a_known_tag_brings_304_with_the_same_validators(client: FlaskClient, address: str) -> None:
     """No body and no type, and everything a cache needs to keep its copy fresh."""
