@@ -1,19 +1,13 @@
-"""Two products or two assistants, compared where both are."""
-
-from __future__ import annotations
+"""Two products, compared where both are."""
 
 from itertools import starmap
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from builders import answered, app_over, write_data
 
-from store.rankings import assistants, comparing
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from store.rankings.leaderboards import Leaderboard
+from store.rankings import comparing
+from store.rankings.leaderboards import Leaderboard
 
 ONE, OTHER = "attio", "zoho-crm"
 
@@ -67,14 +61,3 @@ def test_what_each_assistant_puts_higher(boards: dict[str, Leaderboard]) -> None
     """Per assistant: in how many of the rankings it puts either higher."""
     found = comparing.preferences(met(boards).values(), ONE, OTHER)
     assert found == {"A": (1, 2), "B": (2, 1)}
-
-
-def test_two_assistants_are_compared_where_both_count(boards: dict[str, Leaderboard]) -> None:
-    """The category that one answered alone does not count; the least alike lists come first."""
-    found = assistants.pair(list(boards.values()), "B", "A", 2)
-    assert found is not None
-    assert (found.same, found.of) == (2, 3)
-    assert next(board.slug for board, _ in found.furthest) == "tied"
-    assert {board.slug for board, _ in found.closest} == {"once", "sure"}
-    assert found.overlap == pytest.approx((1 + 1 + 0.5) / 3)
-    assert assistants.pair(list(boards.values()), "A", "nobody", 2) is None

@@ -18,7 +18,7 @@ from store.rankings.changes import Change
 from store.rankings.experiments import Experiment
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.mentions import Trend
-from store.rankings.names import ProductId, slugs
+from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.rankings.rounds import TrackRecord
 from store.records import Category, Topic
@@ -135,14 +135,6 @@ class SiteSummary(Struct, frozen=True, dict=True):
             level: tuple(board for board in self.ranked if board.certainty.level == level)
             for level in get_args(Level)
         }
-
-    @cached_property
-    def model_slugs(self) -> dict[str, str]:
-        """The configured models by the slugs of their pages; a later one never takes a slug."""
-        models: dict[str, str] = {}
-        for model in self.models:
-            models[next(slug for slug in slugs(model) if slug not in models)] = model
-        return models
 
     def topic(self, slug: str) -> RankedTopic | None:
         """Return a topic by its slug."""

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import NoReturn, TypeVar
 
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.names import slug as slug_of
 from store.rankings.products import ProductProfile
 from store.rankings.site_summary import RankedTopic
 from store.records import Problem
@@ -147,27 +146,6 @@ def _choice(
         raise Moved(address(alike))
     detail = f"is unknown; accepted are: {', '.join(choices) or 'none yet'}."
     raise Refused.parameters([ParameterError(parameter=parameter, detail=detail)], code)
-
-
-def model(view: View, slug: str) -> str:
-    """Return the configured assistant at a slug.
-
-    Raises:
-        Moved: it is that of a former name.
-        Refused: there is none, or it is not asked any more.
-    """
-    summary = view.snapshot.summary
-    if name := summary.model_slugs.get(slug):
-        return name
-    for former, name in view.snapshot.catalogue.former_names.items():
-        if slug_of(former) == slug:
-            slugs = {present: own for own, present in summary.model_slugs.items()}
-            raise Moved(view.at.model_page(slugs[name]))
-    if retired := next((name for name in summary.retired if slug_of(name) == slug), None):
-        why = f"{retired} is not asked any more: its polls stay in the history, and count nowhere."
-        raise Refused("gone", why)
-    why = f'There is no assistant with the slug "{slug}". /models lists them all.'
-    raise Refused("unknown-assistant", why)
 
 
 def model_names(snapshot: Snapshot) -> dict[str, str]:

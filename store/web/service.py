@@ -21,7 +21,7 @@ from store.web.answers import ANY_ORIGIN, Answer, Route, redirect, security_head
 from store.web.errors import Moved, ProblemResponse, Refused
 from store.web.pages import feeds, pictures, views
 from store.web.pages.data import DataFiles
-from store.web.pages.problems import error_page, is_for_people
+from store.web.pages.routes import error_page, is_for_people
 from store.web.queries import from_address
 from store.web.rendering import HTML
 from store.web.view import View

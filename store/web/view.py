@@ -130,7 +130,7 @@ def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, int, str]:
 
 
 def compare_path(one: str, other: str) -> str:
-    """Return the page that compares two products or assistants, below the base URL."""
+    """Return the path of the page that compares two products, below the base URL."""
     return "compare?" + urlencode({"a": one, "b": other})
 
 
@@ -179,10 +179,6 @@ class Addresses(Struct, frozen=True):
         """Return the address of the page of a topic."""
         return self.page(f"topics/{slug}")
 
-    def model_page(self, slug: str) -> str:
-        """Return the address of the page of an assistant."""
-        return self.page(f"models/{slug}")
-
     def ranking_picture(self, slug: str) -> str:
         """Return the address of the picture of a ranking, to embed."""
         return self.page(f"embed/best/{slug}.svg")
@@ -191,21 +187,21 @@ class Addresses(Struct, frozen=True):
         """Return the address of the picture that goes with a link to a ranking."""
         return self.page(f"cards/best/{slug}.png")
 
-    def badge(self, slug: str, product: str, kind: str = "svg") -> str:
-        """Return a product's badge in a ranking, or what shields.io makes one of."""
-        return self.page(f"badge/{slug}/{product}.{kind}")
+    def badge(self, slug: str, product: str) -> str:
+        """Return the address of a product's badge in a ranking."""
+        return self.page(f"badge/{slug}/{product}.svg")
 
     def compare_page(self, one: str, other: str) -> str:
-        """Return the page that compares two products, or two assistants by ``models/<slug>``."""
+        """Return the address of the page that compares two products."""
         return self.page(compare_path(one, other))
 
     def search(self, query: str) -> str:
         """Return the address of the results of a search."""
         return self.api(_with_query("search", {"q": query}))
 
-    def feed(self, kind: str, slug: str) -> str:
-        """Return the address of the feed of a category (``best``), a ``product`` or ``topics``."""
-        return self.page(f"feeds/{kind}/{slug}.atom")
+    def feed(self, slug: str) -> str:
+        """Return the address of the feed of a category."""
+        return self.page(f"feeds/best/{slug}.atom")
 
     def history(self, slug: str, **narrowed: str) -> str:
         """Return the address of a category's poll history; ``narrowed`` by its parameters."""

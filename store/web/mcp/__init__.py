@@ -59,7 +59,6 @@ def _body() -> bytes:
 @resource(
     "/.well-known/mcp/server-card.json",
     "application/mcp-server-card+json",
-    link=lambda view, _: view.link(view.at.page()),
     needs_history=False,
 )
 def card(view: View, query: Query) -> bytes:  # noqa: ARG001

@@ -16,7 +16,7 @@ from store.history import HistoryError
 from store.web import history, listings, lookup, queries, trends, verdicts
 from store.web.errors import Moved, Refused
 from store.web.openapi import properties_of
-from store.web.pages import comparisons, evidence, news
+from store.web.pages import comparisons, differences
 from store.web.rendering import environment, render
 from store.web.search import search_results
 from store.web.view import View
@@ -122,7 +122,7 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, MOST_PLACES))
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
-    pair = comparisons.products_in(query.q, view)
+    pair = comparisons.pair_in(query.q, view)
     results["comparison"] = comparisons.summary(*pair, view) if pair else None
     results |= dict.fromkeys(NEWS)
     if asks_for_news:
@@ -144,9 +144,8 @@ def get_best_in_category(view: View, query: queries.CategoryCall) -> dict[str, A
     for name in ("changes", "leaders"):
         until = [c for c in getattr(listed, name) if day is None or c.to_date <= day]
         verdict[name] = to_builtins(until[: NEWEST_CHANGES // 2])
-    board, products = view.snapshot.leaderboards[slug], view.snapshot.products
-    now = None if day else news.news(board, evidence.days(view, slug), products)
-    verdict["news"] = now and {"since": now.since, "sentence": now.leader}
+    changed = None if day else differences.between(view, view.snapshot.leaderboards[slug])
+    verdict["news"] = changed and {"since": changed.start, "sentence": changed.leader}
     if query.detail == "summary":
         for name in LEFT_OUT:
             del verdict[name]

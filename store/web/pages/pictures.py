@@ -6,11 +6,8 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any
 
-import msgspec
-
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import PLACES, places
-from store.rankings.products import ProductProfile
+from store.rankings.merging import PLACES, Entry, places
 from store.rankings.sentences import agreement_wording, listed
 from store.web import lookup
 from store.web.answers import Body, Route
@@ -68,59 +65,43 @@ def _of_both(view: View, slug: str, product: str) -> Hashable:
     return of_category(view, slug), of_product(view, product)
 
 
-def _service_links(view: View, _: Any) -> str:
-    return view.service_links
-
-
 def _same(view: View, query: OfCategory) -> str:
     return view.at.category(query.slug)
 
 
-def badge(board: Leaderboard, product: ProductProfile, view: View) -> dict[str, Any]:
-    """What a badge says, in the words of the shields.io endpoint schema."""
-    sample = "sample: " if view.site.sample else ""
-    level = board.certainty.level
+@resource("/badge/<slug>/<product>.svg", SVG, basis=_of_both)
+def badge(view: View, query: Place) -> bytes:
+    """Draw a product's place, how sure it is, and the date, on halves as wide as their texts."""
+    board = lookup.board(view, query.slug, lambda slug: view.at.badge(slug, query.product))
+    product = lookup.product(view, query.product, lambda slug: view.at.badge(query.slug, slug))
     entry = next((entry for entry in board.entries if entry.product == product.id), None)
-    message = fitted(product.name, 1, MOST_NAME * 0.64)
-    if entry is None:
-        message += " not ranked"
-    else:
-        place = places(board.entries)[product.id]
-        message += f" {'tied ' if entry.tied else ''}#{place} of {len(board.entries)}"
-        likely = board.ranges.get(product.id)
-        if entry.rank == 1 or likely is None:
-            message += f" · {level_in_words(board)[0].lower()}"
-        elif likely[0] != likely[1]:
-            message += f" · likely {likely[0]}\N{EN DASH}{likely[1]}"
-    return {
-        "schemaVersion": 1,
-        "label": fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * 0.64),
-        "message": f"{message} · {board.updated}",
-        "color": _COLOURS.get(level, _PLAIN) if entry and entry.rank == 1 else _PLAIN,
-    }
+    sample = "sample: " if view.site.sample else ""
+    label = fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * 0.64)
+    standing = _standing(board, entry) if entry else "not ranked"
+    name = fitted(product.name, 1, MOST_NAME * 0.64)
+    message = f"{name} {standing} · {board.updated}"
+    is_first = entry is not None and entry.rank == 1
+    return render_page(
+        "badge.svg",
+        view,
+        label=label,
+        message=message,
+        colour=_COLOURS.get(board.certainty.level, _PLAIN) if is_first else _PLAIN,
+        widths=[round(width(text, BADGE_TEXT)) for text in (label, message)],
+        alt=f"{product.name}: {message} for {label} ({view.site.name})",
+    )
 
 
-@resource("/badge/<slug>/<product>.svg", SVG, basis=_of_both, link=_service_links)
-def drawn_badge(view: View, query: Place) -> bytes:
-    """Draw rank, certainty and date, on halves as wide as their texts."""
-    board, product = _place(view, query, "svg")
-    said = badge(board, product, view)
-    label, message = (round(width(said[part], BADGE_TEXT)) for part in ("label", "message"))
-    alt = f"{product.name}: {said['message']} for {said['label']} ({view.site.name})"
-    return render_page("badge.svg", view, badge=said, label=label, message=message, alt=alt)
-
-
-@resource("/badge/<slug>/<product>.json", "application/json", basis=_of_both, link=_service_links)
-def shield(view: View, query: Place) -> bytes:
-    """Return the same for shields.io's endpoint badge."""
-    return msgspec.json.encode(badge(*_place(view, query, "json"), view))
-
-
-def _place(view: View, query: Place, kind: str) -> tuple[Leaderboard, ProductProfile]:
-    """Return a ranking and a product; former slugs lead to the badge of the present ones."""
-    badge_of = view.at.badge
-    board = lookup.board(view, query.slug, lambda slug: badge_of(slug, query.product, kind))
-    return board, lookup.product(view, query.product, lambda slug: badge_of(query.slug, slug, kind))
+def _standing(board: Leaderboard, entry: Entry) -> str:
+    """Return a product's place with how sure it is: "#1 of 7 · clear lead"."""
+    place = places(board.entries)[entry.product]
+    standing = f"{'tied ' if entry.tied else ''}#{place} of {len(board.entries)}"
+    likely = board.ranges.get(entry.product)
+    if entry.rank == 1 or likely is None:
+        return f"{standing} · {level_in_words(board)[0].lower()}"
+    if likely[0] == likely[1]:
+        return standing
+    return f"{standing} · likely {likely[0]}\N{EN DASH}{likely[1]}"
 
 
 @page("/embed/best/<slug>.svg", "ranking.svg", basis=of_category, same=_same, media_type=SVG)
@@ -223,7 +204,7 @@ def card(draw: Callable[[bytes], bytes]) -> Route:
 def routes() -> tuple[Route, ...]:
     """Return every picture; cards only where they can be drawn."""
     draw = rasteriser()
-    return (drawn_badge, shield, ranking, *([card(draw)] if draw else []))
+    return (badge, ranking, *([card(draw)] if draw else []))
 
 
 def width(text: str, size: float) -> float:
