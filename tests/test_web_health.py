@@ -39,7 +39,7 @@ def healthz(app: Flask) -> dict[str, Any]:
 
 
 def test_all_is_well(tmp_path: Path) -> None:
-    """Counts, ages, each assistant's last poll and last answer; no money, and no failure."""
+    """Counts and ages; no money, and nothing of what an assistant said or how it failed."""
     polls = [
         answered("A", ["X"], "2026-11-02T06:00:00Z"),
         failed("A", "timeout", "2026-11-03T06:00:00Z"),
@@ -49,7 +49,6 @@ def test_all_is_well(tmp_path: Path) -> None:
     body = healthz(app)
     assert body.pop("snapshotAge") < 60
     assert body.pop("lookedAgo") < 60
-    assert body["assistants"][0].pop("answerAge") > 0
     assert body == {
         "status": "ok",
         "reasons": [],
@@ -57,25 +56,10 @@ def test_all_is_well(tmp_path: Path) -> None:
         "ranked": 1,
         "polls": 3,
         "lastPoll": "2026-11-03T06:00:01Z",
-        "assistants": [
-            {
-                "name": "A",
-                "lastPoll": "2026-11-03T06:00:00Z",
-                "lastAnswer": "2026-11-02T06:00:00Z",
-            },
-            {
-                "name": "B",
-                "lastPoll": "2026-11-03T06:00:01Z",
-                "lastAnswer": None,
-                "answerAge": None,
-            },
-            {"name": "C", "lastPoll": None, "lastAnswer": None, "answerAge": None},
-        ],
         "exportAge": None,
         "damage": {"files": 0, "records": 0},
         "problemCount": 0,
         "problems": [],
-        "scheduler": None,
         "history": {"lines": 3, "closed": 0, "root": ANY},
     }
 
@@ -157,7 +141,6 @@ def test_the_scheduler_speaks_for_itself(directory: Path) -> None:
     since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     app.extensions["scheduler"] = lambda: State(since=since, reasons=("A is paused.",))
     body = healthz(app)
-    assert body["scheduler"] == {"alive": True, "polling": True, "since": since}
     assert body["status"] == "degraded"
     assert "A is paused." in body["reasons"]
 

@@ -118,6 +118,7 @@ class Refused(Exception):
         self.sentence = sentence or detail
         self.heading = heading
         self.errors = list(errors) if errors else None
+        # An empty list says that nothing is close; without one nothing was looked for.
         self.suggestions = None if suggestions is None else list(suggestions)
 
     @classmethod
@@ -180,7 +181,7 @@ def handle_http_exception(error: HTTPException) -> BaseResponse:
     response = ProblemResponse(refused)
     response.status_code = status
     for name, value in error.get_headers():
-        if name.lower() == "allow":
+        if name.lower() == "allow":  # Werkzeug keeps methods in a set, in any order
             response.headers[name] = ", ".join(sorted(value.split(", ")))
         elif name.lower() not in ("content-type", "content-length"):
             response.headers[name] = value

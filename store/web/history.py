@@ -43,7 +43,7 @@ class PollMiss(JsonObject, frozen=True, kw_only=True):
 
 
 class PollUsage(JsonObject, frozen=True, kw_only=True):
-    """What a poll cost."""
+    """The tokens and the money that a poll cost."""
 
     input_tokens: int
     output_tokens: int
@@ -144,13 +144,13 @@ def get_history(view: View, query: History) -> Result[Polls]:
         view, query.model, lambda name: view.at.history(slug, **{**given, "model": name})
     )
     index = view.snapshot.line_indexes.get(slug)
-    if index is None:
+    if index is None:  # a deleted category still has one
         lookup.refuse_category(view, slug, partial(view.at.history, **given))
     before = index.position(query.before) if query.before else None
     if query.before and before is None:
         why = "before is the id of no poll of this category. Take it from the end of the part "
         raise Refused("unknown-cursor", f"{why}before this one.")
-    positions = index.newest(model, query.limit + 1, before)
+    positions = index.newest(model, query.limit + 1, before)  # one more tells of a next part
     shown = positions[: query.limit]
     cursor = f"{index.ids[shown[-1]]:016x}" if len(positions) > query.limit else None
     following = None
@@ -161,10 +161,10 @@ def get_history(view: View, query: History) -> Result[Polls]:
 
 
 def flat_poll(record: dict[str, Any]) -> dict[str, Any]:
-    """A record of history without lists or objects in it."""
+    """Return a record of history without lists or objects in it."""
     places = {
         f"{name}{pick['rank']}": pick[name]
         for pick in record["ranking"]
         for name in ("product", "domain")
     }
-    return {**record, **places, **(record["usage"] or {})}
+    return {**record, **places, **(record["usage"] or {})}  # null for failures and samples

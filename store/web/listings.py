@@ -153,7 +153,7 @@ def list_topics(view: View, query: Query) -> list[TopicItem]:  # noqa: ARG001
 
 @endpoint("/api/v1/instruments.json", "Over time", page=lambda view, _: view.at.page("methodology"))
 def get_instruments(view: View, query: Query) -> InstrumentList:  # noqa: ARG001
-    """How the models were asked.
+    """The ways in which the models were asked.
 
     Every way of asking that a poll of the history names as its instrument: prompt, form of the
     answer, web search, model and whatever else is sent. Answers to different ones are never
@@ -178,6 +178,7 @@ def get_instruments(view: View, query: Query) -> InstrumentList:  # noqa: ARG001
         )
         for id_, says in snapshot.catalogue.instruments.items()
     ]
+    # First the ways by which most rankings of today came about.
     instruments.sort(key=lambda use: (-use.counted, use.models, use.id))
     return InstrumentList(count=len(instruments), instruments=instruments)
 
@@ -205,6 +206,7 @@ def get_labs(view: View, query: Query) -> Labs:  # noqa: ARG001
     experiments = {e.slug: experiment(e.slug, COMPUTED[e.slug], e) for e in computed}
     written = view.snapshot.catalogue.labs
     experiments |= {slug: experiment(slug, text, text) for slug, text in written.items()}
+    # Sorting is stable: of one day, by slug.
     by_slug = [experiments[slug] for slug in sorted(experiments)]
     newest_first = sorted(by_slug, key=lambda experiment: experiment.date, reverse=True)
     return Labs(count=len(newest_first), experiments=newest_first)

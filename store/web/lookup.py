@@ -48,7 +48,7 @@ def refuse_category(view: View, slug: str, address: Callable[[str], str]) -> NoR
     snapshot = view.snapshot
     if current := snapshot.summary.category_redirects.get(slug):
         raise Moved(address(current))
-    check_history(view)
+    check_history(view)  # else every slug would be called unknown
     if fault := snapshot.fault_of(slug):
         raise _unavailable(slug, fault)
     if deleted := snapshot.gone(slug):
@@ -142,6 +142,7 @@ def _choice(
         return None
     if text in choices:
         return choices[text]
+    # Nobody should have to know where case matters.
     if alike := next((c for c in choices if c.casefold() == text.casefold()), None):
         raise Moved(address(alike))
     detail = f"is unknown; accepted are: {', '.join(choices) or 'none yet'}."

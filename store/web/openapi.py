@@ -79,7 +79,7 @@ TAGS = {
 
 
 class Root(JsonObject, frozen=True, kw_only=True):
-    """Where to begin."""
+    """The service in short, and the addresses of its endpoints."""
 
     name: Annotated[str, doc("The service's name.")]
     version: Annotated[str, doc("Of this description of the API.")]
@@ -93,7 +93,7 @@ class Root(JsonObject, frozen=True, kw_only=True):
 
 @endpoint("/api/v1/", "About")
 def get_root(view: View, query: Query) -> Root:  # noqa: ARG001
-    """Where to begin.
+    """The root of the API.
 
     The service's name, its newest poll, its licence, and the addresses of all endpoints.
     """
@@ -165,7 +165,7 @@ def document(view: View) -> dict[str, Any]:
             "license": {"name": site.licence, **identifier},
         },
         servers=[{"url": view.at.base}],
-        security=[],
+        security=[],  # nothing asks for a key; linters want that said
         tags=[{"name": name, "description": text} for name, text in TAGS.items()],
     )
     # The root is not among them: linters take a slash at the end of a path for a mistake.
@@ -186,6 +186,7 @@ def _operation(
         "200": _success(endpoint, schema, example),
         "304": {"description": _PLAIN[304], "headers": _VALIDATORS},
     }
+    # A format in upper case is redirected, as a slug in a query is.
     if endpoint.moves or "format" in endpoint.query.__struct_fields__:
         responses["308"] = {"description": _PLAIN[308], "headers": _LOCATION}
     for status in sorted({*_ALWAYS, *endpoint.problems}):
@@ -314,7 +315,7 @@ def _sample_queries(view: View) -> Iterator[tuple[Endpoint, Query]]:
     yield trends.get_changes, Changes()
     topics = [topic.slug for topic in summary.topics if topic.parts]
     yield listings.list_categories, Categories(topic=topics[0] if topics else None)
-    for board in summary.ranked[:1]:
+    for board in summary.ranked[:1]:  # none before the first answer
         leader = snapshot.products[board.entries[0].product]
         yield search.search, Search(q=board.category.subject)
         yield verdicts.get_best_in_category, AsOf(slug=board.slug)

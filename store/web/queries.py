@@ -27,7 +27,7 @@ HITS = 10
 NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
 """A character that is white space neither to Python nor to ECMAScript, whose ``\\s`` differ."""
 _CORE = re.compile(f"{NOT_BLANK}(?s:.*{NOT_BLANK})?")
-_WHOLE = re.compile(r"0|[1-9][0-9]{0,6}")
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,6}")  # no sign, no leading zero, no endless digits
 
 Slug = Annotated[
     str,
@@ -168,18 +168,6 @@ class Search(Query, frozen=True, kw_only=True):
     limit: Annotated[int, doc("Hits of each kind at most.", ge=1, le=50)] = HITS
 
 
-class FeedPart(Query, frozen=True, kw_only=True):
-    """A part of a feed: what is older than a change, if given."""
-
-    before: PollId | None = None
-
-
-class FeedOf(FeedPart, frozen=True, kw_only=True):
-    """A part of the feed of a category, a product or a topic."""
-
-    slug: Slug
-
-
 class SearchCall(Search, frozen=True, kw_only=True):
     """A search by a model."""
 
@@ -294,6 +282,7 @@ def from_address(
         raise Refused.parameters([*_unknown(unknown, parameters), *errors], "unknown-parameter")
     if errors:
         lower = _in_lower_case(texts, errors)
+        # Paths are led to lower case before they come here.
         if lower != texts and not variables and not _read(kind, lower, lax=True)[1]:
             query = "&".join(f"{name}={quote(value, safe='')}" for name, value in lower.items())
             raise Moved(f"{address}?{query}")
@@ -373,6 +362,7 @@ def _checked(field: _Field, value: Any, *, lax: bool) -> tuple[Any, str | None]:
             is_right, wrong = isinstance(value, bool), "must be true or false."
         case inspect.IntType(ge=least, le=most):
             value = int(value) if lax and _WHOLE.fullmatch(value) else value
+            # By isinstance a bool would be one, too.
             is_right = type(value) is int and (least or 0) <= value <= (most or value)
             wrong = f"must be a whole number from {least} to {most}."
         case inspect.LiteralType():
@@ -412,5 +402,6 @@ def _unknown(names: Iterable[str], parameters: Sequence[str]) -> list[ParameterE
             listed = f"the parameters are {', '.join(parameters)}"
             hint = f"{listed if parameters else 'there are none'}."
         detail = f"is not a parameter here; {hint}"
+        # Strangers choose the name: not all of it is shown.
         errors.append(ParameterError(parameter=name[:50], detail=detail))
     return errors

@@ -113,7 +113,7 @@ class RelatedCategory(JsonObject, frozen=True, kw_only=True):
 
 
 class SearchResults(JsonObject, frozen=True, kw_only=True):
-    """What fits a search, best match first; every list may be empty."""
+    """The hits of a search, best match first; every list may be empty."""
 
     query: str
     categories: list[CategoryHit]
@@ -138,7 +138,7 @@ def of_search(view: View, **_: str) -> tuple[int, str]:
     "/api/v1/search",
     "Search",
     page=lambda view, query: view.at.page("search?" + urlencode({"q": query.q})),
-    level=QUICK,
+    level=QUICK,  # most queries are asked once
     basis=of_search,
 )
 def search(view: View, query: Search) -> Result[SearchResults]:
@@ -156,13 +156,14 @@ def search(view: View, query: Search) -> Result[SearchResults]:
 def search_results(
     query: str, hits: Hits, view: View, most_places: int | None = None
 ) -> SearchResults:
-    """What a query found; a brand with so many of its leaderboards, or all."""
+    """Return the hits of a query; a brand with so many of its leaderboards, or all."""
     snapshot = view.snapshot
     return SearchResults(
         query=query,
         categories=[
             _category_hit(board, hit, view)
             for hit in hits.categories
+            # The index may be a moment older than the rankings.
             if (board := snapshot.leaderboards.get(hit.slug))
         ],
         brands=[
@@ -215,7 +216,7 @@ def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
 def _siblings(board: Leaderboard, view: View) -> Siblings | None:
     """Return what else is in the first part of a topic that a category is in; ``None`` if alone."""
     for topic, part in view.snapshot.summary.topics_of.get(board.slug, ()):
-        if others := len(part.leaderboards) - 1:
+        if others := len(part.leaderboards) - 1:  # a part may hold one category
             page = f"{view.at.topic_page(topic.slug)}#{part.slug}"
             api = view.at.topic(topic.slug)
             return Siblings(count=others, title=part.title, page=page, api=api)

@@ -36,6 +36,7 @@ Time = Annotated[
 ]
 URI = {"format": "uri"}
 Fraction = Annotated[float, Meta(ge=0, le=1)]
+# tuple[float, float] would be prefixItems in the schema, which few generators of clients know.
 Interval = Annotated[
     tuple[float, ...],
     doc("95 % interval: its lower and its upper end.", min_length=2, max_length=2),
@@ -94,7 +95,7 @@ class AnswerShare(JsonObject, frozen=True, kw_only=True):
 
 
 class Certainty(JsonObject, frozen=True, kw_only=True):
-    """How far the first place can be trusted: the assistants' comparable answers."""
+    """The level to which the first place can be trusted, by the assistants' comparable answers."""
 
     level: CertaintyLevel
     sentence: Annotated[str, doc("The level in words. Tell it with the verdict.")]
@@ -161,7 +162,7 @@ class MissedProduct(JsonObject, frozen=True, kw_only=True):
 
 
 class AnswerStamp(JsonObject, frozen=True, kw_only=True):
-    """Which poll a model's list comes from."""
+    """The poll that a model's list comes from."""
 
     polled_at: Time
     poll: Annotated[str, doc("Id of the poll in the history.")]
@@ -179,7 +180,7 @@ class TopPick(JsonObject, frozen=True, kw_only=True):
 
 
 class Agreement(JsonObject, frozen=True, kw_only=True):
-    """How far the models agree."""
+    """The models' agreement on the first place and on their whole lists."""
 
     top1: TopPick
     overlap: Annotated[float, doc("Mean average overlap of the models' lists, 0 to 1.", ge=0, le=1)]
@@ -196,7 +197,7 @@ class Agreement(JsonObject, frozen=True, kw_only=True):
 
 
 class Rules(JsonObject, frozen=True, kw_only=True):
-    """How many usual rules of counting put nothing before the same #1."""
+    """The number of usual rules of counting that put nothing before the same #1."""
 
     agree: Annotated[int, doc("Rules that do; one that has it level does.", ge=1)]
     of: Annotated[
@@ -212,7 +213,7 @@ class Rules(JsonObject, frozen=True, kw_only=True):
 
 
 class Response(JsonObject, frozen=True, kw_only=True):
-    """How many polls of a category brought an answer, whatever its wording was."""
+    """The number of polls of a category that brought an answer, whatever its wording was."""
 
     answered: Annotated[int, doc("Polls that did.", ge=1)]
     of: Annotated[int, doc("All polls of the configured models, but for withheld ones.", ge=1)]
@@ -259,7 +260,7 @@ class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
 
 
 class Fix(JsonObject, frozen=True, kw_only=True):
-    """What a model says it would take to rank higher."""
+    """A model's word on what it would take to rank higher."""
 
     model: str
     fix: str
@@ -281,7 +282,7 @@ class ProductEntry(JsonObject, frozen=True, kw_only=True):
     api: Api
 
 
-class ProductRecord(JsonObject, frozen=True, kw_only=True, rename=None):
+class ProductRecord(JsonObject, frozen=True, kw_only=True, rename=None):  # best_rank is published
     """A product and every leaderboard it appears on."""
 
     slug: str

@@ -86,7 +86,7 @@ class ChangeList(JsonObject, frozen=True, kw_only=True):
 
 
 class Mention(JsonObject, frozen=True, kw_only=True):
-    """How often a product is named, and whether that moves.
+    """The number of polls that name a product, and its trend.
 
     The trend counts cells (one category, one model, one question) polled successfully in both of
     the last two weeks: those that list the product now, before, and in either.
@@ -163,7 +163,7 @@ def _mention(view: View, rank: int, product: ProductProfile, leaderboards: int) 
         mentions7d=trend.mentions,
         polls7d=trend.cells,
         mentions_prev7d=trend.mentions_before,
-        polls_prev7d=trend.cells,
+        polls_prev7d=trend.cells,  # what was not polled in both weeks is not compared
         delta=trend.delta,
         direction=trend.direction,
         categories=leaderboards,
@@ -225,13 +225,14 @@ def _slugs(view: View, query: Changes) -> Collection[str] | None:
     if query.slug is not None:
         given = spelled(query, slug=None)
         lookup.board(view, query.slug, lambda slug: view.at.changes(slug=slug, **given))
+        # Both narrow: a category outside of the topic has none.
         slugs = {query.slug} if slugs is None else slugs & {query.slug}
     return slugs
 
 
 def _change(view: View, change: changes.Change) -> Change:
     return Change(
-        id=change.poll,
+        id=change.poll,  # a poll brings one change at most
         slug=change.slug,
         title=view.snapshot.aggregates[change.slug].category.title,
         model=change.model,

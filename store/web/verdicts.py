@@ -96,7 +96,7 @@ def category_verdict(
         missed_by_model={
             answer.model: _missed(view, answer)
             for answer in board.counted
-            if answer.answered.poll.missed
+            if answer.answered.poll.missed  # else the model is not among the keys
         },
         answers={
             answer.model: wire.AnswerStamp(
@@ -130,6 +130,7 @@ def _agreement(view: View, board: Leaderboard) -> wire.Agreement | None:
     if agreement is None:
         return None
     product = view.snapshot.products[agreement.product]
+    # While nothing is measured, an assistant's own noise is not, either.
     noise = board.repeatability if board.certainty.contenders else None
     relative = noise.relative_overlap if noise else None
     return wire.Agreement(
@@ -169,7 +170,7 @@ def _combined(view: View, board: Leaderboard) -> list[wire.RankedEntry]:
     """Return the merged ranking with the figures of each place over the assistants' runs."""
     runs = list(board.runs().values())
     windows = [[answer.places for answer in run.window] for run in runs]
-    points = certainty.Comparison(runs, board.slugs)
+    points = certainty.Comparison(runs, board.slugs)  # once for all places
     is_measured = points.is_measured
     entries = []
     for entry in board.entries:
@@ -226,6 +227,7 @@ def _picks(view: View, answer: CountedAnswer) -> list[wire.ModelPick]:
 
 
 def _missed(view: View, answer: CountedAnswer) -> list[wire.MissedProduct]:
+    # What was only missed, and never ranked, has no page.
     products = map(view.snapshot.products.get, answer.answered.missed)
     return [
         wire.MissedProduct(

@@ -213,7 +213,7 @@ class Addresses(Struct, frozen=True):
 
 
 def _as_of(day: str | None) -> str:
-    return f"?asOf={day}" if day else ""
+    return f"?asOf={day}" if day else ""  # a day has nothing to quote
 
 
 def _with_query(path: str, query: Mapping[str, str]) -> str:

@@ -117,7 +117,7 @@ def _notice(view: View) -> str:
 
 def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     """Find categories and brands; what two names have in common, and what is new, if asked."""
-    topic, asks_for_news = _NEWS.subn("", query.q)
+    topic, asks_for_news = _NEWS.subn("", query.q)  # "what changed for vpn" is about vpn
     hits = view.search(topic, query.limit)
     results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, MOST_PLACES))
     for hit in results["categories"]:
