@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from store.rankings.merging import PLACES
-from store.records import ServedFailure
+from store.records import NearMiss, Pick, ServedFailure, Usage
 from store.web import lookup
 from store.web.answers import QUICK
 from store.web.endpoints import Result, endpoint, rows_as
@@ -23,35 +23,6 @@ POLL_COLUMNS = (
     "instrument", "inputTokens", "outputTokens", "usd", "searches", "latencyMs", "withheld",
 )  # fmt: skip
 """The columns of a poll: product and domain of its ranks 1 to 5, and one reason, that of its #1."""
-
-
-class PollPick(JsonObject, frozen=True, kw_only=True):
-    """A place in a polled answer, as the model wrote it."""
-
-    rank: int
-    product: str
-    domain: str | None
-    reason: str | None
-    fixes: list[str]
-
-
-class PollMiss(JsonObject, frozen=True, kw_only=True):
-    """A near miss in a polled answer."""
-
-    product: str
-    reason: str | None
-
-
-class PollUsage(JsonObject, frozen=True, kw_only=True):
-    """The tokens and the money that a poll cost."""
-
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
-    searches: Annotated[
-        int | UnsetType,
-        doc("How often it searched the web; absent where the provider says nothing."),
-    ] = UNSET
 
 
 class PollRecord(JsonObject, frozen=True, kw_only=True):
@@ -71,9 +42,9 @@ class PollRecord(JsonObject, frozen=True, kw_only=True):
     polled_at: Time
     question: str
     pick: Annotated[str | None, doc("The #1 as the model wrote it; null if failed.")]
-    ranking: list[PollPick]
+    ranking: list[Pick]
     reason: Annotated[str | None, doc("Verbatim reason for the pick.")]
-    missed: list[PollMiss]
+    missed: list[NearMiss]
     caveat: str | None
     error: Annotated[str | None, doc("Why a poll failed, or why it is withheld; else null.")]
     failure: Annotated[
@@ -91,7 +62,7 @@ class PollRecord(JsonObject, frozen=True, kw_only=True):
             "older polls and those of sample models."
         ),
     ] = UNSET
-    usage: PollUsage | None
+    usage: Usage | None
     latency_ms: int | None
     cooldown_until: (
         Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from store.rankings.agreement import Label
-from store.rankings.certainty import Level
+from store.rankings.certainty import Level, Share
 
 
 def doc(description: str, **limits: Any) -> Meta:
@@ -36,11 +36,7 @@ Time = Annotated[
 ]
 URI = {"format": "uri"}
 Fraction = Annotated[float, Meta(ge=0, le=1)]
-# tuple[float, float] would be prefixItems in the schema, which few generators of clients know.
-Interval = Annotated[
-    tuple[float, ...],
-    doc("95 % interval: its lower and its upper end.", min_length=2, max_length=2),
-]
+# tuple[int, int] would be prefixItems in the schema, which few generators of clients know.
 RankRange = Annotated[
     tuple[int, ...],
     doc(
@@ -85,15 +81,6 @@ class ProductReference(JsonObject, frozen=True, kw_only=True):
     slug: Annotated[str, doc("Product slug.")]
 
 
-class AnswerShare(JsonObject, frozen=True, kw_only=True):
-    """A share of the assistants' windowed answers."""
-
-    named: Annotated[int, doc("Answers that do.", ge=0)]
-    of: Annotated[int, doc("Answers in all windows.", ge=1)]
-    share: Annotated[float, doc("The mean of the assistants' shares.", ge=0, le=1)]
-    interval: Interval
-
-
 class Certainty(JsonObject, frozen=True, kw_only=True):
     """The level to which the first place can be trusted, by the assistants' comparable answers."""
 
@@ -134,10 +121,8 @@ class RankedEntry(JsonObject, frozen=True, kw_only=True):
         float | None, doc("Sum over models of its mean points in their runs; null: unmeasured.")
     ]
     range: Annotated[RankRange | None, doc("Null while unmeasured.")]
-    presence: Annotated[AnswerShare, doc("Windowed answers that name it.")]
-    firsts: Annotated[
-        AnswerShare | None, doc("Windowed answers that rank it #1; null while unmeasured.")
-    ]
+    presence: Annotated[Share, doc("Windowed answers that name it.")]
+    firsts: Annotated[Share | None, doc("Windowed answers that rank it #1; null while unmeasured.")]
     own_maker: OwnMaker
 
 
