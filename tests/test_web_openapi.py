@@ -194,7 +194,7 @@ def test_the_little_world_fits_the_served_schema(small: Flask) -> None:
     ("address", "path", "status"),
     [
         ("/api/v1/search", "/api/v1/search", 400),
-        ("/api/v1/best/Nope.json", "/api/v1/best/{slug}.json", 400),
+        ("/api/v1/best/no_pe.json", "/api/v1/best/{slug}.json", 400),
         ("/api/v1/best/nope.json", "/api/v1/best/{slug}.json", 404),
         ("/api/v1/best/unpolled.json", "/api/v1/best/{slug}.json", 404),
         ("/api/v1/product/nope.json", "/api/v1/product/{slug}.json", 404),
