@@ -1,5 +1,6 @@
 """The pages of a category: its ranking, how to cite it, and what changed between two days."""
 
+import datetime as dt
 from functools import partial
 from typing import Any
 
@@ -48,9 +49,9 @@ def _basis(view: View, slug: str) -> tuple[Any, ...]:
 
 def _behind(view: View, board: Leaderboard) -> str | None:
     """Return the newest day of the site, if a category's newest answer is far older."""
-    newest_day = as_of.newest_day(view.snapshot, board.slug)
-    is_old = as_of.is_old(board, newest_day, view.site.stale_after_days)
-    return newest_day if is_old else None
+    newest_day = as_of.newest_day(view.snapshot)
+    behind = dt.date.fromisoformat(newest_day) - dt.date.fromisoformat(board.updated)
+    return newest_day if behind.days > view.site.stale_after_days else None
 
 
 @page(
@@ -121,7 +122,7 @@ def _days(view: View, query: FromTo) -> dict[str, str]:
     days = {name: day for name, day in given.items() if day is not None}
     if "from" not in days:
         return days
-    end = days.setdefault("to", as_of.newest_day(view.snapshot, query.slug))
+    end = days.setdefault("to", as_of.newest_day(view.snapshot))
     if days["from"] >= end:
         why = f"must be a day before {end}, the day to compare with."
         raise Refused.parameters([ParameterError(parameter="from", detail=why)])

@@ -15,7 +15,7 @@ from store.rankings.changes import Change
 from store.web import lookup
 from store.web.answers import Route
 from store.web.pages.routes import of_category, page, resource
-from store.web.queries import FeedOf, FeedPart
+from store.web.queries import PollId, Query, Slug
 from store.web.view import View
 
 ATOM = "application/atom+xml; charset=utf-8"
@@ -23,6 +23,18 @@ JSON_FEED = "application/feed+json"
 ENTRIES = 100
 NEVER = "1970-01-01T00:00:00Z"
 """When a feed was updated that nothing was ever answered for."""
+
+
+class FeedPart(Query, frozen=True, kw_only=True):
+    """A part of a feed: what is older than a change, if given."""
+
+    before: PollId | None = None
+
+
+class FeedOf(FeedPart, frozen=True, kw_only=True):
+    """A part of the feed of a category, a product or a topic."""
+
+    slug: Slug
 
 
 @page("/feeds/changes.atom", "feed.atom.xml", media_type=ATOM)

@@ -72,7 +72,8 @@ def _same(view: View, query: OfCategory) -> str:
 @resource("/badge/<slug>/<product>.svg", SVG, basis=_of_both)
 def badge(view: View, query: Place) -> bytes:
     """Draw a product's place, how sure it is, and the date, on halves as wide as their texts."""
-    board, product = lookup.place(view, query.slug, query.product)
+    board = lookup.board(view, query.slug, lambda slug: view.at.badge(slug, query.product))
+    product = lookup.product(view, query.product, lambda slug: view.at.badge(query.slug, slug))
     entry = next((entry for entry in board.entries if entry.product == product.id), None)
     sample = "sample: " if view.site.sample else ""
     label = fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * 0.64)

@@ -136,5 +136,5 @@ def _suggestions(refused: Refused, view: View) -> list[Suggestion]:
         return []
     wanted = wanted[:MAX_SLUG].casefold()
     if kind == "product":
-        return view.suggested_products(wanted)
-    return view.suggested_categories(wanted)
+        return view.suggestions(wanted, "brands")
+    return view.suggestions(wanted, "categories")
