@@ -5,6 +5,7 @@ Like is compared with like: the same assistants, asked the same question in the 
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import Literal
 
 from msgspec import Struct
@@ -119,7 +120,7 @@ def between(
         shifts=_shifts(before, board, view),
         choices=choices,
         unchanged=[(listed(models), view.name(id_)) for id_, models in unchanged.items()],
-        events=sorted(_events(board, view), reverse=True),
+        events=sorted(_events(board, view), key=itemgetter(0), reverse=True),
     )
 
 
