@@ -1,12 +1,17 @@
 """One hand-edited file: its bytes in, a record or every mistake in it out.
 
 Messages are public and say where a value stands; none quotes it, in case a key was pasted there.
+Only a file that failed to load is read a second time, so that a curator gets line and column.
+JSON is strict here, as I-JSON is (RFC 7493): no duplicate names, no NaN, no lone surrogates.
+Grammar is Python's own decoder's to judge, which stops at the first mistake; of all else every
+mistake is named.
 """
 
 from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import re
 from functools import lru_cache
@@ -16,7 +21,6 @@ import msgspec
 from msgspec import Struct
 from rapidfuzz import process
 
-from store import json_positions
 from store.disk import MISSING, Signature, opened, real_path, signature_of
 from store.records import (
     FOLDERS,
@@ -34,8 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from store.json_positions import JsonPath
     from store.records import Severity
+
+JsonPath = tuple[str | int, ...]
+"""The keys and indexes that lead to a value of a JSON text."""
 
 MAX_BYTES = 1 << 20
 
@@ -71,6 +77,23 @@ _BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "a
 
 _PATH = re.compile(r" - at `(?:key in )?\$(.*)`$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
+
+_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_LEXEME = re.compile(rf'"(?:[^"\\]|\\.)*"|[][{{}},:]|{_NUMBER}|[^][{{}},:"\s]+')
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+_TOO_LARGE = "this number is too large"
+_NOT_A_NUMBER = "{0} is not a JSON number; write a number or null"
+_HALF = "the text holds half a surrogate pair, which is not a character"
+_NOT_CLOSED = "this text is not closed by a double quote on its line"
+_GRAMMAR = (
+    ("<<<<<<<|=======|>>>>>>>", "a conflict of a merge is left in the file; keep one of its sides"),
+    (r"//|/\*|#", "JSON has no comments; take this one out"),
+    ("['\u201c\u201d\u201e\u2018\u2019]", 'text stands in straight double quotes ("), not in {0}'),
+    (r"(True|False|None|undefined)\b", "JSON writes true, false and null, not {0}"),
+    (r"[-+]?(?i:nan|inf|infinity)\b", _NOT_A_NUMBER),
+)
+"""Common mistakes: a pattern at the place where the decoder stopped, and what to say of it."""
 
 
 class Loaded(Struct, frozen=True):
@@ -115,7 +138,7 @@ def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded
     try:
         record = msgspec.json.decode(data, type=kind)
         text = data.decode()
-        json_positions.refuse_duplicates(text)
+        refuse_duplicates(text)
     except (ValueError, RecursionError) as error:
         return Loaded(None, "", tuple(_explain(name, data, kind, error)), signature)
     problems = tuple(problem_in(text, name, path, message) for path, message in _repeats(record))
@@ -150,13 +173,13 @@ def problem_in(
 ) -> Problem:
     """Return a problem at one value of a file's text."""
     offset = _offsets(text).get(path, 0)
-    return Problem(name, *json_positions.line_and_column(text, offset), message, severity)
+    return Problem(name, *line_and_column(text, offset), message, severity)
 
 
 @lru_cache(maxsize=1)
 def _offsets(text: str) -> Mapping[JsonPath, int]:
     """Return where everything stands in a text; cached, for a file can have a thousand problems."""
-    return json_positions.parse(text).offsets
+    return parse(text).offsets
 
 
 def _repeats(record: DataFile) -> Iterator[tuple[JsonPath, str]]:
@@ -198,11 +221,11 @@ def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> 
         before = data[: bad.start].decode()
         yield Problem(
             name,
-            *json_positions.line_and_column(before, len(before)),
+            *line_and_column(before, len(before)),
             f"byte 0x{data[bad.start]:02x} is not UTF-8 text; save the file as UTF-8",
         )
         return
-    parsed = json_positions.parse(text)
+    parsed = parse(text)
     mistakes = set(parsed.mistakes.items())
     if parsed.offsets:
         mistakes.update(_schema_errors(parsed, kind, quoted=name not in _PRIVATE))
@@ -213,11 +236,11 @@ def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> 
         message = f"{_where(path)} is not what the schema allows"
         mistakes.add((parsed.offsets.get(path, 0), message))
     for offset, message in sorted(mistakes):
-        yield Problem(name, *json_positions.line_and_column(text, offset), message)
+        yield Problem(name, *line_and_column(text, offset), message)
 
 
 def _schema_errors(
-    parsed: json_positions.Parsed, kind: type[DataFile], *, quoted: bool
+    parsed: Parsed, kind: type[DataFile], *, quoted: bool
 ) -> Iterator[tuple[int, str]]:
     """Yield offset and sentence of everything in a file that its schema does not allow.
 
@@ -245,9 +268,7 @@ def _is_whole(_: Any, value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _sentences(
-    parsed: json_positions.Parsed, error: Any, *, quoted: bool
-) -> Iterator[tuple[int, str]]:
+def _sentences(parsed: Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[int, str]]:
     """Yield offset and sentence for each mistake that an error of the validator stands for."""
     path: JsonPath = tuple(error.absolute_path)
     if error.validator == "additionalProperties":
@@ -306,3 +327,121 @@ def _where(path: JsonPath) -> str:
 
 def _listed(values: Iterable[Any]) -> str:
     return ", ".join(json.dumps(value, ensure_ascii=False) for value in values)
+
+
+class Parsed(Struct, frozen=True):
+    """A JSON value, the offset of each of its parts, and the mistakes of the text by offset.
+
+    Offsets are in characters; a member's is that of its key. A text that is not JSON has no part,
+    and one mistake.
+    """
+
+    value: Any
+    offsets: dict[JsonPath, int]
+    mistakes: dict[int, str]
+
+
+def parse(text: str) -> Parsed:
+    """Read a JSON text and remember where everything stands; raises nothing."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        return Parsed(None, {}, dict([_mistake(error)]))
+    except RecursionError:
+        return Parsed(None, {}, {0: "the file is nested too deep"})
+    except ValueError:  # Python reads no more than 4,300 digits
+        return Parsed(None, {}, {0: "the file holds a number of thousands of digits"})
+    scan = _Scan(text)
+    return Parsed(value, scan.offsets, scan.mistakes)
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Return line and column, both from 1, of a character offset."""
+    start = text.rfind("\n", 0, offset) + 1
+    return text.count("\n", 0, offset) + 1, offset - start + 1
+
+
+def refuse_duplicates(text: str) -> None:
+    """Check that no key of an object stands twice, which msgspec passes over.
+
+    Raises:
+        ValueError: one does.
+    """
+    json.loads(text, object_pairs_hook=_without_duplicates)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key stands twice")
+    return members
+
+
+class _Scan:
+    """A walk over the lexemes of a text that Python's decoder takes."""
+
+    def __init__(self, text: str) -> None:
+        self.offsets: dict[JsonPath, int] = {}
+        self.mistakes: dict[int, str] = {}
+        self._text = text
+        self._path: list[Any] = []  # of the next value; None where a key comes first
+        for match in _LEXEME.finditer(text):
+            self._take(match.group(), match.start())
+
+    def _take(self, lexeme: str, at: int) -> None:
+        path = self._path
+        if lexeme in "}]":
+            path.pop()
+        elif lexeme == ",":
+            path[-1] = path[-1] + 1 if isinstance(path[-1], int) else None
+        elif path and path[-1] is None:
+            self._take_key(lexeme, at)
+        elif lexeme != ":":
+            self._take_value(lexeme, at)
+
+    def _take_key(self, lexeme: str, at: int) -> None:
+        self._path[-1] = json.loads(lexeme)
+        path = tuple(self._path)
+        if path in self.offsets:
+            line, _ = line_and_column(self._text, self.offsets[path])
+            self.mistakes[at] = f"this key stands here again; it is already in line {line}"
+        self.offsets[path] = at
+        if _SURROGATE.search(self._path[-1]):
+            self.mistakes[at] = _HALF
+
+    def _take_value(self, lexeme: str, at: int) -> None:
+        self.offsets.setdefault(tuple(self._path), at)
+        if lexeme in "{[":
+            self._path.append(None if lexeme == "{" else 0)
+        elif lexeme in ("NaN", "Infinity", "-Infinity"):
+            self.mistakes[at] = _NOT_A_NUMBER.format(lexeme)
+        elif lexeme.startswith('"'):
+            if _SURROGATE.search(json.loads(lexeme)):
+                self.mistakes[at] = _HALF
+        elif lexeme[-1].isdigit() and math.isinf(float(lexeme)):
+            self.mistakes[at] = _TOO_LARGE
+
+
+def _mistake(error: json.JSONDecodeError) -> tuple[int, str]:
+    """Return offset and sentence of what is wrong where the decoder stopped."""
+    text, at, reason = error.doc, error.pos, error.msg
+    here = text[at : at + 1]
+    # At a comma too many Python 3.13 stops, earlier ones at the bracket behind it.
+    comma = at if here == "," else len(text[:at].rstrip()) - 1
+    bracket = text[at:].lstrip(" \t\r\n,")[:1]
+    message = f"this is not JSON: {reason[0].lower()}{reason[1:]}"
+    if text.startswith("\ufeff"):
+        message = "the file starts with a byte order mark; save it as UTF-8 without one"
+    elif not text.strip():
+        at, message = len(text), "the file is empty"
+    elif reason.startswith("Unterminated") or (reason.startswith("Invalid c") and here == "\n"):
+        at, message = text.rfind('"', 0, at + 1), _NOT_CLOSED
+    elif bracket in ("}", "]") and text[comma] == ",":
+        at, message = comma, f'this "," is too many before "{bracket}"'
+    elif reason.startswith("Expecting ','") and here == '"':
+        message = 'a "," is missing before this'
+    else:
+        for pattern, sentence in _GRAMMAR:
+            if match := re.compile(pattern).match(text, at):
+                return at, sentence.format(match.group())
+    return at, message

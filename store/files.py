@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from store.json_positions import JsonPath
+    from store.data_file import JsonPath
     from store.records import Severity
 
 Record = TypeVar("Record", bound=DataFile)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from store.counting import LineIndex
+    from store.data_file import JsonPath
     from store.files import Catalogue
-    from store.json_positions import JsonPath
     from store.rankings.names import Names, Spelling
     from store.records import Poll
     from store.snapshot import Snapshot

@@ -202,7 +202,7 @@ def test_another_version_of_the_code_or_the_address_is_exported_anew(
     trees = [(tmp_path / "tree/current").readlink()]
     export(data, tmp_path / "tree", base_url="https://other.example")
     trees.append((tmp_path / "tree/current").readlink())
-    monkeypatch.setattr("store.publishing.digests.CODE", ("store",))
+    monkeypatch.setattr("store.publishing.directories.CODE", ("store",))
     export(data, tmp_path / "tree", base_url="https://other.example")
     trees.append((tmp_path / "tree/current").readlink())
     assert len(set(trees)) == 3

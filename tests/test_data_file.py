@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.data_file import understand
-from store.json_positions import line_and_column, parse
+from store.data_file import line_and_column, parse, understand
 from store.records import FOLDERS, SINGLE
 
 SCALARS = (

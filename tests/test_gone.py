@@ -13,7 +13,6 @@ from builders import (
     answered,
     app_over,
     append,
-    bodies,
     command,
     failed,
     same_as_fresh,
@@ -247,15 +246,3 @@ def test_a_product_is_renamed_in_one_look(world: Path) -> None:
     write_json(new, {**json.loads(new.read_text(encoding="utf-8")), "aliases": ["Pipe"]})
     assert statuses(app, *addresses) == (308, 200, 308)
     assert same_as_fresh(app.extensions["store"], world)
-
-
-def test_bodies_are_the_same_after_a_deletion_and_its_undoing(world: Path) -> None:
-    """Nothing of a deletion sticks."""
-    store: Store = app_over(world).extensions["store"]
-    before, text = bodies(store), (world / "categories/vpn.json").read_bytes()
-    (world / "categories/vpn.json").unlink()
-    store.reload()
-    assert bodies(store) != before
-    (world / "categories/vpn.json").write_bytes(text)
-    store.reload()
-    assert bodies(store) == before

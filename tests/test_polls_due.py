@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
-import msgspec
 import pytest
 from builders import answered, append, category, failed, question_of, write_data, write_json
 from faults import UnreadableFiles, replace_os
@@ -15,11 +14,11 @@ from faults import UnreadableFiles, replace_os
 from store.counting import CLOCK_TOLERANCE
 from store.files import Files
 from store.history import History
-from store.line_codec import encode_line
 from store.polls.clocks import Clock
-from store.polls.due import ALWAYS, DuePolls, Pair, PollLog, Rounds
-from store.rankings.poll_states import poll_states
-from store.records import Assistant, FailureKind, Poll, Site, Usage
+from store.polls.due import ALWAYS, DuePolls, Pair, PollLog, Rounds, levels
+from store.rankings.certainty import Certainty, Level
+from store.rankings.poll_states import PollStates, poll_states
+from store.records import Assistant, FailureKind, Site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,21 +45,12 @@ def due(*kinds: str | None, every_days: int = 7) -> timedelta | None:
     return None if time == ALWAYS else time - T - timedelta(hours=len(kinds) - 1)
 
 
-def test_never_polled_is_due_at_once() -> None:
-    """A pair without a record waits for nothing."""
-    assert due() is None
-
-
-def test_an_answer_holds_for_the_interval() -> None:
+def test_an_answer_holds_for_the_interval_and_what_we_broke_off_not_at_all() -> None:
     """After a success the regular interval counts, whatever failed before."""
-    assert due(None) == timedelta(days=7)
+    assert due() is None
+    assert due(None, "interrupted") is None
     assert due("timeout", "timeout", None) == timedelta(days=7)
     assert due(None, every_days=3) == timedelta(days=3)
-
-
-def test_interrupted_is_due_at_once() -> None:
-    """What we broke off ourselves is asked again at once."""
-    assert due(None, "interrupted") is None
 
 
 @pytest.mark.parametrize("kind", get_args(FailureKind))
@@ -169,40 +159,6 @@ def test_the_options_number_stands_for_both_of_the_sites() -> None:
     assert Rounds.of(site, 1) == Rounds(3, 1, 1)
 
 
-def test_a_state_tells_the_last_poll_and_the_last_success() -> None:
-    """What ``--status`` shows follows from a pair's polls alone."""
-    paid = Usage(10, 10, 0.25)
-    polls = [
-        answered("A", ["X"], at(), usage=paid),
-        answered("A", ["X"], at(days=1), usage=paid),
-        msgspec.structs.replace(
-            failed("A", "auth", at(days=1, hours=1)),
-            notes=("sent 2 times",),
-            cooldown_until="2026-11-03T13:00:00Z",
-            usage=Usage(1, 1, None),
-        ),
-    ]
-    assert msgspec.to_builtins(poll_states(polls)["A"]) == {
-        "polled_at": at(days=1, hours=1),
-        "failure": "auth",
-        "cooldown": {
-            "since": at(days=1, hours=1),
-            "until": "2026-11-03T13:00:00Z",
-            "why": "It failed: auth.",
-            "stated": False,
-            "kind": "auth",
-        },
-        "failed_at": (at(days=1, hours=1),),
-        "answers": (at(), at(days=1)),
-        "sent_at": None,
-        "of_version": 2,
-        "asked": 2,
-        "usd": 0.25,
-    }
-    never = poll_states([failed("A")])["A"]
-    assert (never.answered_at, len(never.failed_at), never.cooldown) == (None, 1, None)
-
-
 # ---------------------------------------------------------------- what is due
 
 
@@ -250,6 +206,7 @@ def test_due_pairs_come_longest_waiting_first(data: Path) -> None:
         "twin",
         "new",
     ]
+    assert slugs(stands.longest_waiting_first(pairs)) == ["never", "twin", "old", "new"]
     just_before = T + timedelta(days=6, seconds=-1)
     assert "new" not in slugs(stands.due(pairs, WEEKLY, just_before))
 
@@ -262,12 +219,6 @@ def test_a_round_is_counted_with_the_answers_it_lacks(data: Path) -> None:
     assert slugs(due) == ["never", "twin", "new", "old"]
     rest = Counter(slugs(stands.rest_of_rounds(due, THREE, T)))
     assert rest == {"never": 3, "twin": 3, "new": 2, "old": 2}
-
-
-def test_all_pairs_come_longest_waiting_first(data: Path) -> None:
-    """With ``--all`` what was left out last time comes first, and nothing is left out."""
-    pairs = [pair(slug) for slug in ("new", "twin", "old", "never")]
-    assert slugs(due_in(data).longest_waiting_first(pairs)) == ["never", "twin", "old", "new"]
 
 
 def test_only_what_changed_is_read(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,25 +327,49 @@ def test_a_renamed_assistant_is_not_asked_again(data: Path) -> None:
     assert slugs(due_in(data).due([pair("old", "Z")], WEEKLY, T)) == ["old"]
 
 
-def test_money_is_summed_over_one_day(tmp_path: Path) -> None:
-    """The day's cost is that of all pairs, on that UTC day only, unknown costs as nothing."""
+# ---------------------------------------------------------------- what is not clear
 
-    def paid(usd: float | None, time: str, **fields: Any) -> Poll:
-        poll = answered("A", ["X"], time, usage=Usage(1, 1, usd), **fields)
-        return encode_line(poll, time)[0]
 
-    data = write_data(
-        tmp_path / "data",
-        categories={slug: {"title": f"Best {slug}"} for slug in ("a", "b")},
-        polls=[
-            paid(5, "2026-11-01T23:59:59Z", slug="a"),
-            paid(1, "2026-11-02T00:00:00Z", slug="a"),
-            paid(2, "2026-11-02T23:59:59Z", slug="a"),
-            paid(4, "2026-11-02T12:00:00Z", slug="b"),
-            paid(None, "2026-11-02T13:00:00Z", slug="b"),
-        ],
-    )
-    log = log_of(data, T + timedelta(days=1))
-    log.look(Files(data).scan())
-    assert log.usd_on("2026-11-02") == 7
-    assert log.usd_on("2026-11-01") == 0
+def certainty(level: Level, **runs: int) -> Certainty:
+    """A certainty of this level, where each assistant answered on so many days."""
+    return Certainty(level, sum(runs.values()), runs, "", "", {}, (), ())
+
+
+CERTAINTIES = {
+    "p": certainty("clear", A=9, B=9),
+    "q": certainty("unmeasured", A=1),
+    "r": certainty("open", A=5, B=4),
+    "s": certainty("contradicted", A=4, B=4),
+}
+PAIRS = [pair(slug, model) for slug in CERTAINTIES for model in "AB"]
+
+
+def unclear(most: int, today: str = "2026-11-21") -> str:
+    """Whom to ask, where all answered on the 20th."""
+    polls = [answered(model, ["X"], "2026-11-20T06:00:00Z") for model in "AB"]
+    states = PollStates.of(polls, category())
+    stands = DuePolls(dict.fromkeys(CERTAINTIES, states))
+    pairs = stands.unclear(PAIRS, most, CERTAINTIES, today)
+    return " ".join(f"{pair.slug}{pair.assistant.name}" for pair in pairs)
+
+
+def test_what_is_clear_is_left_alone_and_open_categories_come_first() -> None:
+    """A cap that ends the run has decided as many as it could."""
+    assert unclear(9) == "rA rB sA sB qA qB"
+
+
+def test_nobody_is_asked_beyond_so_many_days() -> None:
+    """Those who answered on fewer days are."""
+    assert unclear(5) == "rB sA sB qA qB"
+    assert unclear(1) == "qB"
+
+
+def test_nobody_is_asked_twice_on_one_day() -> None:
+    """Another answer of the same day would say nothing of other days."""
+    assert unclear(9, today="2026-11-20") == ""
+
+
+def test_the_levels_are_told_in_one_line() -> None:
+    """Each level with its number."""
+    told = levels(PAIRS, CERTAINTIES)
+    assert told == "Categories: 1 clear, 1 open, 1 contradicted, 1 unmeasured."

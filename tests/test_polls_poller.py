@@ -11,8 +11,6 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, append
-from faults import UnreadableFiles, replace_os
 from polling_desk import NOW, PollingDesk
 from processes import until
 from raw_provider import raw_provider
@@ -20,9 +18,7 @@ from replaying import Replaying, answer_text, envelope
 
 from store.history import History, HistoryError
 from store.polls import answer_parsing
-from store.polls.due import Rounds
 from store.polls.sending import Limits
-from store.text import rfc3339
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,33 +80,6 @@ def test_two_pollers_never_ask_the_same(desk: PollingDesk, provider: Replaying) 
     for thread in threads:
         thread.join()
     assert len(provider.seen) == len(desk.polls()) == 3
-
-
-def test_a_file_that_cannot_be_read_is_left_and_blocks_nobody(
-    desk: PollingDesk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nobody knows when its question was asked; the others are."""
-    append(desk.directory, [answered("GPT", ["X"], "2026-10-02T06:00:00Z", slug="c-000")])
-    replace_os(monkeypatch, UnreadableFiles("c-000.jsonl"))
-    assert desk.due().outcomes == {"answered": 2}
-    assert desk.ask("GPT", "c-000").outcomes == {"left for next time": 1}
-
-
-def test_a_file_that_cannot_be_written_is_not_paid_for(
-    desk: PollingDesk, provider: Replaying, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is tried before the question is sent, and costs nothing however often it is due."""
-    check = "store.history.History.check_appendable"
-
-    def refuse(_: object, slug: str, now: str) -> None:
-        if slug == "c-001":
-            raise HistoryError(f"{slug}.jsonl cannot be written: {now}")
-
-    monkeypatch.setattr(check, refuse)
-    for _ in range(3):
-        desk.due()
-    assert len(provider.seen) == 2
-    assert [poll.slug for poll in desk.polls()] == ["c-000", "c-002"]
 
 
 def test_a_bad_key_pauses_everybody_until_it_answers(
@@ -175,17 +144,6 @@ def test_a_limit_of_money_is_used_up_and_not_passed(desk: PollingDesk) -> None:
     assert result.pause is None
 
 
-def test_a_raised_limit_counts_at_once(tmp_path: Path, provider: Replaying) -> None:
-    """Whatever it was before, and however often it was reached."""
-    provider.follow({})
-    desk = PollingDesk(tmp_path / "data", provider.url, daily_usd=0.001)
-    limit = "daily_usd 0.001 of site.json is reached until 00:00 UTC"
-    assert desk.due().limit == limit
-    site = desk.directory / "site.json"
-    site.write_text(site.read_text().replace("0.001", "25"))
-    assert desk.due().polled == 3
-
-
 def test_a_stop_records_what_was_sent_and_nothing_else(tmp_path: Path, provider: Replaying) -> None:
     """What is on its way is one ``interrupted`` record each; the others leave none."""
     provider.follow({"gpt": [{"gate": "never"}]})
@@ -225,12 +183,6 @@ def test_a_fault_of_the_program_is_one_failed_poll(
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_a_round_takes_so_many_answers(desk: PollingDesk) -> None:
-    """A pair has one question in a turn; the round is full after as many turns."""
-    rounds = Rounds(7, samples=2)
-    assert [desk.due(rounds=rounds).polled for _ in range(3)] == [3, 3, 0]
-
-
 @pytest.mark.parametrize(("hours", "pauses"), [(-3, True), (3, True), (0, False)])
 def test_a_clock_that_does_not_fit_the_providers_asks_nothing_more(
     tmp_path: Path, provider: Replaying, hours: int, *, pauses: bool
@@ -247,29 +199,3 @@ def test_a_clock_that_does_not_fit_the_providers_asks_nothing_more(
         [poll] = desk.polls()
         assert poll.failure == "http"
         assert datetime.fromisoformat(poll.polled_at) == NOW + timedelta(hours=hours)
-
-
-def test_nothing_is_asked_behind_a_categorys_newest_record(
-    desk: PollingDesk, provider: Replaying
-) -> None:
-    """A record beyond now keeps its category from being asked, until it is withheld."""
-    ahead = rfc3339(NOW + timedelta(hours=1))
-    append(desk.directory, [answered("Claude", ["X"], ahead, slug="c-000")])
-    assert desk.due().polled == 2
-    assert {poll.slug for poll in desk.polls("GPT")} == {"c-001", "c-002"}
-    assert len(provider.seen) == 2
-
-
-def test_a_clock_that_was_never_set_asks_nobody(desk: PollingDesk, provider: Replaying) -> None:
-    """It says 1970, and would date answers so."""
-    summary = desk.ask("GPT", at=lambda: datetime.fromtimestamp(0, NOW.tzinfo))
-    assert (summary.polled, "nothing is sent" in str(summary.fault)) == (0, True)
-    assert provider.seen == []
-
-
-def test_failures_wait_longer_each_time(desk: PollingDesk, provider: Replaying) -> None:
-    """Six hours, then twelve."""
-    provider.follow({"gpt": [{"status": 500}]})
-    for hours, asked in ((0, 3), (5.9, 0), (0.2, 3), (11.9, 0), (0.2, 3)):
-        desk.later(hours=hours)
-        assert desk.due().polled == asked

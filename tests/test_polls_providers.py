@@ -19,124 +19,7 @@ from store.records import Answer, Assistant, Failure
 
 REPLIES = Path(__file__).parent / "data" / "replies"
 
-# What each recorded reply is: "answer", or the kind of failure; "+" may pass, "!" lasts.
-EXPECTED = {
-    "chat": {
-        "bad-key": "auth!",
-        "bad-key-400": "auth!",
-        "bad-request": "http",
-        "empty": "empty",
-        "filter": "refusal",
-        "forbidden": "auth!",
-        "gateway-html": "http+",
-        "good": "answer",
-        "good-with-searches": "answer",
-        "good-without-request-id": "answer",
-        "good-without-usage": "answer",
-        "no-choices": "empty",
-        "no-such-model": "http!",
-        "null-content": "empty",
-        "ok-html": "http",
-        "ok-nothing": "http",
-        "ok-odd-types": "empty",
-        "ok-with-error": "http+",
-        "ok-with-error-text": "http",
-        "ok-with-rate-limit": "rate_limited+",
-        "overloaded": "http+",
-        "quota": "quota!",
-        "quota-402": "quota!",
-        "rate-limited-reset": "rate_limited+",
-        "rate-limited-retry-after": "rate_limited+",
-        "rate-limited-retry-after-ms": "rate_limited+",
-        "reasoning-beside": "answer",
-        "redirect": "http",
-        "refusal": "refusal",
-        "server-error": "http+",
-        "thinking-first": "answer",
-        "truncated": "truncated",
-    },
-    "responses": {
-        "bad-key": "auth!",
-        "empty": "empty",
-        "failed": "http+",
-        "failed-prompt": "http",
-        "failed-rate-limit": "rate_limited+",
-        "filter": "refusal",
-        "good": "answer",
-        "good-in-parts": "answer",
-        "incomplete": "http",
-        "incomplete-without-reason": "http",
-        "no-output": "empty",
-        "no-such-model": "http!",
-        "ok-odd-types": "empty",
-        "overloaded": "http+",
-        "quota": "quota!",
-        "rate-limited-reset": "rate_limited+",
-        "rate-limited-retry-after": "rate_limited+",
-        "refusal": "refusal",
-        "searched": "answer",
-        "searched-and-counted": "answer",
-        "server-error": "http+",
-        "thinking-first": "answer",
-        "truncated": "truncated",
-    },
-    "messages": {
-        "bad-key": "auth!",
-        "bad-request": "http",
-        "context-full": "truncated",
-        "empty": "empty",
-        "empty-text": "empty",
-        "forbidden": "auth!",
-        "good": "answer",
-        "no-such-model": "http!",
-        "ok-odd-types": "empty",
-        "ok-with-error": "http+",
-        "overloaded": "http+",
-        "paused-turn": "truncated",
-        "quota": "quota!",
-        "quota-400": "quota!",
-        "quota-402": "quota!",
-        "rate-limited-reset": "rate_limited+",
-        "rate-limited-retry-after": "rate_limited+",
-        "refusal": "refusal",
-        "refusal-without-details": "refusal",
-        "searched": "answer",
-        "server-error": "http+",
-        "thinking-first": "answer",
-        "too-large": "http",
-        "truncated": "truncated",
-    },
-    "gemini": {
-        "bad-key": "auth!",
-        "bad-request": "http",
-        "blocked-prompt": "refusal",
-        "empty": "empty",
-        "error-in-a-list": "http+",
-        "filter-blocklist": "refusal",
-        "filter-language": "refusal",
-        "filter-prohibited-content": "refusal",
-        "filter-recitation": "refusal",
-        "filter-safety": "refusal",
-        "filter-spii": "refusal",
-        "forbidden": "auth!",
-        "good": "answer",
-        "no-candidates": "empty",
-        "no-such-model": "http!",
-        "ok-odd-types": "empty",
-        "ok-with-error": "http+",
-        "overloaded": "http+",
-        "quota": "quota!",
-        "rate-limited-fraction": "rate_limited+",
-        "rate-limited-plain": "rate_limited+",
-        "rate-limited-retry-info": "rate_limited+",
-        "searched": "answer",
-        "server-error": "http+",
-        "thinking-first": "answer",
-        "truncated": "truncated",
-        "truncated-while-thinking": "truncated",
-    },
-}
-CASES = [(api, name, said) for api, replies in EXPECTED.items() for name, said in replies.items()]
+CASES = [(file.parent.name, file.stem) for file in sorted(REPLIES.glob("*/*.json"))]
 
 
 def recorded(api: str, name: str) -> Response:
@@ -158,28 +41,21 @@ def meaning(got: Reply) -> str:
     return kind + "+" * got.passing + "!" * got.lasting
 
 
-def test_every_recorded_reply_is_expected() -> None:
-    """No recorded reply is left without a word on what it should be read as."""
-    for api, replies in EXPECTED.items():
-        assert {file.stem for file in (REPLIES / api).iterdir()} == set(replies)
+@pytest.mark.parametrize(("api", "name"), CASES)
+def test_a_recorded_reply_is_read_as_what_it_is(api: str, name: str) -> None:
+    """Its file says it: "answer", or the kind of failure; with "+" it may pass, with "!" it lasts.
 
-
-@pytest.mark.parametrize(("api", "name", "said"), CASES)
-def test_a_recorded_reply_is_read_as_what_it_is(api: str, name: str, said: str) -> None:
-    """Answers are answers; each failure has its kind, and whether asking again could help."""
-    assert meaning(reply(api, name)) == said
-
-
-@pytest.mark.parametrize(("api", "name"), [case[:2] for case in CASES if case[2] == "answer"])
-def test_every_good_reply_holds_the_same_answer(api: str, name: str) -> None:
-    """Whatever stands before, beside or between the text, the answer is the same."""
-    text = reply(api, name).outcome
-    assert isinstance(text, str)
-    answer = read(text)
-    assert isinstance(answer, Answer)
-    assert [pick.product for pick in answer.ranking] == ["Zoho CRM", "Pipedrive"]
-    assert answer.caveat == "The free plan is small."
-    assert answer.notes == ()
+    Good replies hold the same answer, whatever stands before, beside or between the text.
+    """
+    got = reply(api, name)
+    kind = json.loads((REPLIES / api / f"{name}.json").read_text("utf-8"))["is"]
+    assert meaning(got) == kind
+    if kind == "answer":
+        assert isinstance(got.outcome, str)
+        answer = read(got.outcome)
+        assert isinstance(answer, Answer)
+        assert [pick.product for pick in answer.ranking] == ["Zoho CRM", "Pipedrive"]
+        assert (answer.caveat, answer.notes) == ("The free plan is small.", ())
 
 
 @pytest.mark.parametrize(
@@ -246,33 +122,13 @@ def test_a_wait_in_a_body_is_read(name: str, wait: float | None) -> None:
     ("api", "name", "sentence"),
     [
         ("chat", "refusal", "The model refused: I can't rank products for this request."),
-        ("chat", "filter", "The provider's content filter stopped the answer."),
         ("chat", "truncated", "The answer was cut off at the output limit."),
         ("chat", "gateway-html", "The provider answered HTTP 502"),
         ("chat", "redirect", "The provider answered HTTP 307, not an answer."),
         ("chat", "ok-html", "The provider's reply is not a JSON object."),
         ("chat", "ok-with-error-text", 'The provider answered HTTP 200: "no healthy upstream"'),
-        (
-            "chat",
-            "no-such-model",
-            (
-                'The provider answered HTTP 404: "The model `gpt-4o` does not exist or you do not '
-                'have access to it."'
-            ),
-        ),
         ("responses", "incomplete", "The provider left the answer incomplete (steered)."),
-        (
-            "responses",
-            "incomplete-without-reason",
-            "The provider left the answer incomplete (no reason).",
-        ),
-        ("messages", "refusal", "The model refused: general_harms"),
         ("messages", "refusal-without-details", "The model refused."),
-        (
-            "gemini",
-            "blocked-prompt",
-            "The provider's content filter stopped the answer (PROHIBITED_CONTENT).",
-        ),
         ("gemini", "filter-spii", "The provider's content filter stopped the answer (SPII)."),
     ],
 )
@@ -284,32 +140,11 @@ def test_a_failure_says_what_happened(api: str, name: str, sentence: str) -> Non
 
 
 MEMBERS = [
-    "choices",
-    "message",
-    "content",
-    "finish_reason",
-    "refusal",
-    "output",
-    "type",
-    "text",
-    "status",
-    "error",
-    "code",
-    "candidates",
-    "parts",
-    "promptFeedback",
-    "usage",
-    "usageMetadata",
-    "details",
-    "retryDelay",
-    "violations",
-    "stop_reason",
-    "id",
-    "model",
-    "incomplete_details",
-    "groundingMetadata",
-    "webSearchQueries",
-]
+    "choices", "message", "content", "finish_reason", "refusal", "output", "type", "text", "status",
+    "error", "code", "candidates", "parts", "promptFeedback", "usage", "usageMetadata", "details",
+    "retryDelay", "violations", "stop_reason", "id", "model", "incomplete_details",
+    "groundingMetadata", "webSearchQueries",
+]  # fmt: skip
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: (

@@ -5,23 +5,19 @@ from __future__ import annotations
 import datetime as dt
 import subprocess
 import sys
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from builders import category, command, write_data
+from builders import category
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.history import History
 from store.polls import answer_parsing
 from store.polls.sample import reply
 from store.records import Answer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from store.records import Category, Poll
+    from store.records import Category
 
 ASSISTANTS = ("Model A", "Model B", "Model C", "Model D")
 SLUGS = tuple(f"kettle-{number}" for number in range(100))
@@ -105,22 +101,6 @@ def test_an_answer_has_all_that_a_real_one_has() -> None:
         assert not said.notes
 
 
-def test_assistants_agree_now_and_then() -> None:
-    """First places are unanimous, shared and split, so that every kind of figure can be seen."""
-    votes = Counter(
-        max(Counter(names(slug, model)[0] for model in ASSISTANTS).values()) for slug in SLUGS
-    )
-    assert votes.keys() == {1, 2, 3, 4}
-    assert max(votes.values()) < 0.6 * len(SLUGS)
-
-
-def test_repeats_differ_as_those_of_real_models_do() -> None:
-    """Asked twice an assistant seldom gives the same list, and often the same first place."""
-    pairs = [(names(slug, "Model A", 1), names(slug, "Model A", 2)) for slug in SLUGS]
-    assert sum(one == two for one, two in pairs) < 0.2 * len(pairs)
-    assert 0.4 < sum(one[0] == two[0] for one, two in pairs) / len(pairs) < 0.9
-
-
 written = st.text(min_size=1, max_size=60).map(str.strip).filter(bool)
 
 
@@ -130,14 +110,3 @@ def test_whatever_a_curator_writes_is_answered(title: str, assistant: str) -> No
     found = reply("odd", category(title), assistant, AT)
     assert isinstance(found.outcome, str)
     assert isinstance(answer_parsing.read(found.outcome), Answer)
-
-
-def test_the_command_records_it_with_repeats(tmp_path: Path) -> None:
-    """`flask poll --at` asks a sample, and each repeat of a day is an answer of its own."""
-    data = write_data(tmp_path / "data", models=("A",))
-    for _ in range(2):
-        assert command(data, "poll", "--all", "--at", "2026-11-20T09:00:00Z").exit_code == 0
-    polls: list[Poll] = [each.poll for each in History(data / "history").read("crm-software").polls]
-    assert [poll.succeeded for poll in polls] == [True, True]
-    assert polls[0].request_id != polls[1].request_id
-    assert [poll.polled_at for poll in polls] == ["2026-11-20T09:00:00Z"] * 2

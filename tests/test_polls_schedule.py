@@ -195,19 +195,6 @@ def test_a_paused_assistant_is_one_line_and_one_poll(
     assert CANARY not in status + caplog.text
 
 
-def test_a_spent_day_pauses_the_schedule(
-    tmp_path: Path, asked: Provider, caplog: pytest.LogCaptureFixture
-) -> None:
-    """What daily_usd does not cover is not sent, by any assistant, and the log says so."""
-    caplog.set_level("INFO")
-    data = data_of(tmp_path, asked, 4, daily_usd=0.05)
-    with scheduled(data):
-        until(lambda: caplog.text.count("daily_usd 0.05 of site.json is reached until 00:00") >= 4)
-    spent = sum(poll.usage.usd or 0 for poll in polls(data) if poll.usage)
-    assert 0 < spent <= 0.05
-    assert "of 0.05 USD." in flask_here(data, "poll", "--status").stdout
-
-
 def test_killed_between_repeats_nothing_is_lost_or_asked_twice(
     tmp_path: Path, asked: Provider
 ) -> None:
@@ -230,27 +217,6 @@ def test_killed_between_repeats_nothing_is_lost_or_asked_twice(
     assert flask_here(data, "poll", "--due", "--samples", "4").stdout == "Nothing is due.\n"
 
 
-def test_a_missing_key_stops_nobody_else(
-    tmp_path: Path, asked: Provider, caplog: pytest.LogCaptureFixture
-) -> None:
-    """An assistant that cannot be asked is named in the log; the others are polled."""
-    data = data_of(tmp_path, asked, 1)
-    text = (data / "models.json").read_text().replace("POLL_TEST_KEY", "POLL_OTHER_KEY", 1)
-    (data / "models.json").write_text(text)
-    with scheduled(data):
-        until(lambda: len(polls(data)) == 3)
-        until(lambda: "the environment variable POLL_OTHER_KEY is not set" in caplog.text)
-
-
-def test_assistants_come_and_go_while_it_runs(tmp_path: Path, asked: Provider) -> None:
-    """An assistant added to models.json is polled without a restart."""
-    data = data_of(tmp_path, asked, 1, names=["GPT"])
-    with served(data, **FAST):
-        until(lambda: len(polls(data)) == 1)
-        write_models(data, asked, "Claude")
-        until(lambda: {poll.model for poll in polls(data)} == {"GPT", "Claude"})
-
-
 def replace_assistant(data: Path) -> None:
     """A models.json with one assistant that is asked as GPT was, under another name."""
     path = data / "models.json"
@@ -258,29 +224,17 @@ def replace_assistant(data: Path) -> None:
     write_json(path, {**models, "models": [{**models["models"][0], "name": "New", "model": "new"}]})
 
 
-def write_models(data: Path, asked: Provider, *names: str) -> None:
-    """Another models.json for the same directory."""
-    draft = write_real(data.parent / "draft", asked.url, ["c-00"], names=names)
-    (draft / "models.json").replace(data / "models.json")
-
-
-def test_no_command_polls_on_schedule(tmp_path: Path, asked: Provider) -> None:
-    """Only what serves polls: a command with POLL_ENABLED=1 asks nobody."""
+def test_only_a_server_that_is_told_to_polls(tmp_path: Path, asked: Provider) -> None:
+    """Neither a command with POLL_ENABLED=1 nor a server without asks anybody."""
     data = data_of(tmp_path, asked, 1)
     before = len(asked.seen())
     assert flask(data, "routes", **FAST).returncode == 0
     status = command(data, "poll", "--status", poll_enabled=True, environ=environment(data))
     assert status.exit_code == 0
-    assert len(asked.seen()) == before
     assert not (data / ".locks").exists()
-
-
-def test_a_server_does_not_poll_unless_told(tmp_path: Path, asked: Provider) -> None:
-    """Without POLL_ENABLED nothing is asked."""
-    data = data_of(tmp_path, asked, 1)
     with served(data, POLL_TICK_SECONDS="0.1"):
         assert "No server polls on schedule" in flask_here(data, "poll", "--status").stdout
-    assert polls(data) == []
+    assert len(asked.seen()) == before
 
 
 def test_the_reloader_polls_once(tmp_path: Path, asked: Provider) -> None:
@@ -296,27 +250,19 @@ def test_the_reloader_polls_once(tmp_path: Path, asked: Provider) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("POLL_ENABLED", "yes"),
-        ("POLL_TICK_SECONDS", "0"),
-        ("POLL_TICK_SECONDS", "fast"),
-        ("POLL_TICK_SECONDS", "nan"),
-        ("POLL_TICK_SECONDS", "100000"),
-    ],
+    [("POLL_ENABLED", "yes")] + [("POLL_TICK_SECONDS", x) for x in ("0", "fast", "nan", "100000")],
 )
 def test_a_wrong_setting_is_refused(name: str, value: str) -> None:
-    """A setting that cannot be is named, with what it may be."""
+    """A setting that cannot be is named; the schedule is off unless told, and looks once a minute.
+
+    POLL_TICK_SECONDS may be a fraction.
+    """
     with pytest.raises(SettingsError, match=name):
         Settings.from_env({name: value})
-
-
-def test_settings_of_the_schedule() -> None:
-    """The schedule is off unless POLL_ENABLED is 1; it looks once a minute."""
     usual = Settings.from_env({})
     assert (usual.poll_enabled, usual.poll_tick) == (False, 60)
-    assert Settings.from_env({"POLL_ENABLED": "0"}).poll_enabled is False
-    told = Settings.from_env({"POLL_ENABLED": "1", "POLL_TICK_SECONDS": "0.5"})
-    assert (told.poll_enabled, told.poll_tick) == (True, 0.5)
+    fast = Settings.from_env({"POLL_ENABLED": "1", "POLL_TICK_SECONDS": "0.5"})
+    assert (fast.poll_enabled, fast.poll_tick) == (True, 0.5)
 
 
 # ------------------------------------------------------------------ in this process
@@ -347,6 +293,7 @@ def test_a_schedule_starts_polls_and_stops(here: Here) -> None:
     until(lambda: len(polls(data)) == 2)
     schedule.stop()
     schedule.stop()
+    assert schedule.status().reasons == ("The schedule does not run; restart the server.",)
     assert not is_held(data / ".locks" / "schedule.lock")
 
 
@@ -458,13 +405,6 @@ def test_a_pause_is_part_of_the_state(here: Here) -> None:
     assert reason.endswith(": its key is refused.")
     replace_assistant(data)
     until(lambda: not schedule.status().reasons)
-
-
-def test_a_schedule_that_ended_says_so(here: Here) -> None:
-    """One that looks no more polls nothing."""
-    schedule, _, _ = here
-    schedule.stop()
-    assert schedule.status().reasons == ("The schedule does not run; restart the server.",)
 
 
 def test_what_nobody_thought_of_pauses_too(

@@ -6,8 +6,6 @@ import itertools
 import socket
 import threading
 import time
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -16,7 +14,6 @@ import pytest
 import requests
 from replaying import Replaying, answer_text, serving
 
-from store.polls import secrets
 from store.polls.prices import at_most, micros, usd
 from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Reply, Request
@@ -120,7 +117,7 @@ def test_a_good_answer_is_sent_once(provider: Replaying) -> None:
     assert provider.seen[0]["headers"]["authorization"] == "Bearer sk-canary"
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+@pytest.mark.parametrize("status", [429, 500])
 def test_what_may_pass_is_tried_four_times_with_growing_waits(
     provider: Replaying, status: int
 ) -> None:
@@ -139,94 +136,64 @@ def test_an_answer_on_the_last_attempt_counts(provider: Replaying) -> None:
     assert outcome(send(provider, sender(Waits()))) == ("answered", 4)
 
 
+REFUSED = {"choices": [{"message": {"refusal": "No."}, "finish_reason": "stop"}]}
+AWAY = {"Location": "http://127.0.0.1:9/"}
+
+
 @pytest.mark.parametrize(
-    ("step", "kind", "rest"),
+    ("step", "kind", "pause"),
     [
-        ({"status": 400, "body": "{}"}, "http", None),
-        ({"status": 413, "body": "{}"}, "http", None),
-        ({"status": 422, "body": "{}"}, "http", None),
         ({"status": 418, "body": "nonsense"}, "http", None),
-        ({"status": 302, "headers": {"Location": "http://127.0.0.1:9/"}}, "http", None),
-        ({"status": 307, "headers": {"Location": "http://127.0.0.1:9/"}}, "http", None),
+        ({"status": 307, "headers": AWAY}, "http", None),
         ({"status": 200, "body": "<html>"}, "http", None),
+        ({"body": REFUSED}, "refusal", None),
         ({"status": 401, "body": "{}"}, "auth", 21_600),
-        ({"status": 403, "body": "{}"}, "auth", 21_600),
-        ({"status": 402, "body": "{}"}, "quota", 21_600),
         ({"status": 404, "body": "{}"}, "http", 21_600),
-        (
-            {"status": 429, "body": {"error": {"code": "insufficient_quota"}}},
-            "quota",
-            21_600,
-        ),
+        ({"status": 429, "body": {"error": {"code": "insufficient_quota"}}}, "quota", 21_600),
     ],
 )
 def test_what_will_not_pass_is_sent_once(
-    provider: Replaying, step: dict[str, Any], kind: str, rest: float | None
+    provider: Replaying, step: dict[str, Any], kind: str, pause: float | None
 ) -> None:
-    """No retry where none can help; a bad key, spent money or a gone model rests the assistant."""
-    provider.follow({"m": [step]})
+    """No retry where none can help; a bad key, spent money or a gone model pauses the assistant.
+
+    A redirect is not followed: it would take the key elsewhere.
+    """
+    provider.follow({"m": [step, GOOD]})
     stop = Waits()
-    sent = send(provider, sender(stop))
+    by = sender(stop)
+    sent = send(provider, by)
     assert outcome(sent) == (kind, 1)
     assert isinstance(sent, Reply)
-    assert sent.pause == rest
-    assert stop.seconds == []
+    assert (sent.pause, stop.seconds, len(provider.seen)) == (pause, [], 1)
+    # its other threads heed the pause
+    assert (send(provider, by) == Unsent()) is (pause is not None)
 
 
-def test_a_resting_assistant_is_not_asked_by_its_other_threads(provider: Replaying) -> None:
-    """After a bad key the same sender sends nothing more."""
-    provider.follow({"m": [{"status": 401}]})
-    by = sender(Waits())
-    send(provider, by)
-    assert send(provider, by) == Unsent()
-    assert len(provider.seen) == 1
+RESET = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m5s"}
 
 
 @pytest.mark.parametrize(
-    ("headers", "body", "wait"),
+    ("status", "headers", "body", "wait"),
     [
-        ({"retry-after": "7"}, {}, 7),
-        ({"Retry-After": "0.5"}, {}, 0.5),
-        ({"retry-after-ms": "2500"}, {}, 2.5),
-        ({"retry-after-ms": "2500", "retry-after": "9"}, {}, 2.5),
-        ({"retry-after": "120"}, {}, 120),
-        ({}, {"error": {"details": [{"retryDelay": "22s"}]}}, 22),
-        ({"retry-after": "3"}, {"error": {"details": [{"retryDelay": "22s"}]}}, 3),
-        (
-            {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m5s"},
-            {},
-            65,
-        ),
-        ({"x-ratelimit-remaining-tokens": "9", "x-ratelimit-reset-tokens": "1m5s"}, {}, 2),
-        ({"retry-after": "soon"}, {}, 2),
+        (429, {"retry-after-ms": "2500", "retry-after": "9"}, {}, 3.5),
+        (429, {"retry-after": "120"}, {}, 121),
+        (429, {}, {"error": {"details": [{"retryDelay": "22s"}]}}, 23),
+        (429, {"retry-after": "3"}, {"error": {"details": [{"retryDelay": "22s"}]}}, 4),
+        (429, RESET, {}, 66),
+        (429, {"retry-after": "soon"}, {}, 2),
+        (503, {"retry-after": "5"}, {}, 6),
+        (500, RESET, {}, 2),  # which was not the reason
     ],
 )
 def test_a_hint_is_honoured(
-    provider: Replaying, headers: dict[str, str], body: dict[str, Any], wait: float
+    provider: Replaying, status: int, headers: dict[str, str], body: dict[str, Any], wait: float
 ) -> None:
     """The provider's own wait is kept, with at most a second of jitter on top."""
-    provider.follow({"m": [{"status": 429, "headers": headers, "body": body}, GOOD]})
+    provider.follow({"m": [{"status": status, "headers": headers, "body": body}, GOOD]})
     stop = Waits()
     assert outcome(send(provider, sender(stop))) == ("answered", 2)
-    jitter = 0 if wait == 2 else 1
-    assert sum(stop.seconds) == pytest.approx(wait + jitter, abs=0.6)
-
-
-def test_a_hint_counts_for_overload_too(provider: Replaying) -> None:
-    """A 503 with Retry-After waits as told."""
-    provider.follow({"m": [{"status": 503, "headers": {"retry-after": "5"}}, GOOD]})
-    stop = Waits()
-    assert outcome(send(provider, sender(stop))) == ("answered", 2)
-    assert sum(stop.seconds) == pytest.approx(6, abs=0.5)
-
-
-def test_limits_are_only_read_where_they_were_the_reason(provider: Replaying) -> None:
-    """After a 500 a used-up token limit in the headers says nothing about the wait."""
-    headers = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "100s"}
-    provider.follow({"m": [{"status": 500, "headers": headers}, GOOD]})
-    stop = Waits()
-    assert outcome(send(provider, sender(stop))) == ("answered", 2)
-    assert sum(stop.seconds) == pytest.approx(2, abs=0.5)
+    assert sum(stop.seconds) == pytest.approx(wait, abs=0.6)
 
 
 class Draws(Random):
@@ -254,30 +221,6 @@ def test_jitter_is_full(provider: Replaying) -> None:
         send(provider, sender(stop, random=hinted))
         assert (asked, asked + 1) in hinted.bounds
         assert sum(stop.seconds) == pytest.approx(asked, abs=0.5)
-
-
-def test_hints_do_not_prolong_the_last_attempt(provider: Replaying) -> None:
-    """Four attempts and three waits, with a hint as without."""
-    provider.follow({"m": [{"status": 429, "headers": {"retry-after": "7"}}]})
-    stop = Waits()
-    assert outcome(send(provider, sender(stop))) == ("rate_limited", 4)
-    assert sum(stop.seconds) == pytest.approx(24, abs=0.5)
-
-
-def test_hints_may_be_times(provider: Replaying) -> None:
-    """An HTTP date and Anthropic's RFC 3339 reset are counted from now."""
-    later = datetime.now(UTC) + timedelta(seconds=60)
-    for headers in (
-        {"retry-after": format_datetime(later, usegmt=True)},
-        {
-            "anthropic-ratelimit-requests-remaining": "0",
-            "anthropic-ratelimit-requests-reset": later.isoformat(),
-        },
-    ):
-        provider.follow({"m": [{"status": 429, "headers": headers}, GOOD]})
-        stop = Waits()
-        assert outcome(send(provider, sender(stop))) == ("answered", 2)
-        assert 50 < sum(stop.seconds) < 62
 
 
 @pytest.mark.parametrize("attempt", [1, 4])
@@ -330,13 +273,6 @@ def test_x_should_retry_is_honoured(
     step = {"status": status, "headers": {"x-should-retry": said}}
     provider.follow({"m": [step, GOOD]})
     assert outcome(send(provider, sender(Waits())))[1] == attempts
-
-
-def test_a_refusal_is_not_retried(provider: Replaying) -> None:
-    """A model's refusal is its answer, whatever the headers say."""
-    body = {"choices": [{"message": {"refusal": "No."}, "finish_reason": "stop"}]}
-    provider.follow({"m": [{"body": body}, GOOD]})
-    assert outcome(send(provider, sender(Waits()))) == ("refusal", 1)
 
 
 @pytest.mark.parametrize("fault", ["drop", "garble", "cut"])
@@ -468,12 +404,6 @@ def test_what_was_not_sent_is_no_poll(provider: Replaying) -> None:
     assert provider.seen == []
 
 
-def _until_seen(provider: Replaying, count: int) -> None:
-    deadline = time.monotonic() + 120
-    while len(provider.seen) < count and time.monotonic() < deadline:
-        time.sleep(0.01)
-
-
 def test_the_rate_is_kept_over_all_threads() -> None:
     """Requests leave evenly, 60 / rpm seconds apart, whoever sends them."""
     stop = Waits()
@@ -489,18 +419,6 @@ def test_the_rate_is_kept_over_all_threads() -> None:
     assert pace.wait(stop)
     assert pace.wait(stop)
     assert clock() - starts[-1] == pytest.approx(1060, abs=0.5), "a rest saves up no burst"
-
-
-def test_a_late_start_does_not_slow_the_pace() -> None:
-    """A thread that wakes up late takes its moment, and the next one's is where it was."""
-    stop = Waits()
-    pace = RateLimiter(1, clock := Elapsed(stop))
-    start = clock()
-    assert pace.wait(stop)
-    stop.seconds.append(90)
-    assert pace.wait(stop)
-    assert pace.wait(stop)
-    assert clock() - start == pytest.approx(120, abs=0.5)
 
 
 def test_hundreds_of_threads_share_one_pace() -> None:
@@ -565,13 +483,6 @@ def test_a_configured_proxy_is_used_for_https_too() -> None:
             assert line.recv(99).startswith(b"CONNECT provider.example:443 ")
 
 
-def test_redirects_are_not_followed(provider: Replaying) -> None:
-    """A redirect takes the key nowhere."""
-    provider.follow({"m": [{"status": 307, "headers": {"Location": f"{provider.url}/v1/x"}}, GOOD]})
-    assert outcome(send(provider, sender(Waits()))) == ("http", 1)
-    assert len(provider.seen) == 1
-
-
 def test_a_body_that_is_not_as_encoded_is_no_fault_of_the_line(provider: Replaying) -> None:
     """The provider was reached, and may have been paid: the failure says what it sent."""
     provider.follow({"m": [{"body": GOOD, "headers": {"Content-Encoding": "gzip"}}]})
@@ -594,12 +505,6 @@ def test_a_key_in_a_reply_is_taken_out(provider: Replaying) -> None:
     assert isinstance(sent, Reply)
     assert "sk-canary" not in repr(sent)
     assert repr(sent).count("[redacted]") == 2
-
-
-def test_a_key_in_what_is_no_json_is_taken_out_too(provider: Replaying) -> None:
-    """Backslashes that spell no JSON do not hide a key."""
-    body = b"\\ no JSON, sk-canary"
-    assert secrets.body_without("sk-canary", body) == b"\\ no JSON, [redacted]"
 
 
 def test_each_request_has_a_connection_of_its_own(provider: Replaying) -> None:
@@ -653,34 +558,22 @@ def test_the_whole_poll_has_one_deadline_from_its_first_attempt(provider: Replay
     assert outcome(send(provider, slow)) == outcome(send(provider, slow)) == ("answered", 1)
 
 
-def test_what_failed_with_a_status_costs_nothing(provider: Replaying) -> None:
-    """A provider bills no error status, so the whole reservation is given back."""
-    provider.follow({"m": [{"status": 500}]})
-    account = budget(1)
-    prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
-    assert outcome(send(provider, sender(Waits()), account, **prices)) == ("http", 4)
-    assert account.run_spent == 0
-
-
 @pytest.mark.parametrize(
-    ("step", "free"),
-    [({"status": 400}, True), ({"fault": "huge"}, False), ({"status": 200, "body": "<>"}, False)],
+    ("step", "spent"),
+    [
+        ({"status": 400}, 0),
+        ({"status": 500}, 0),
+        ({"fault": "huge"}, None),
+        ({"body": "<>"}, None),
+        (GOOD, 700 * 2 + 300 * 10),
+    ],
 )
 def test_what_may_have_been_paid_counts(
-    provider: Replaying, step: dict[str, Any], *, free: bool
+    provider: Replaying, step: dict[str, Any], spent: int | None
 ) -> None:
-    """From status 400 up nothing was paid; what came but could not be read may have been."""
+    """From status 400 up nothing was paid; what could not be read may have been (``None``)."""
     provider.follow({"m": [step]})
     account = budget(1)
-    prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
-    by = sender(Waits(), limits=Limits(size=100_000))
-    assert outcome(send(provider, by, account, **prices)) == ("http", 1)
-    assert (account.run_spent == 0) is free
-
-
-def test_an_answer_is_settled_by_its_tokens(provider: Replaying) -> None:
-    """What an answer cost follows from the provider's own count."""
-    account = budget(1)
     prices = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
-    send(provider, sender(Waits()), account, **prices)
-    assert account.run_spent == 700 * 2 + 300 * 10
+    send(provider, sender(Waits(), limits=Limits(size=100_000)), account, **prices)
+    assert account.run_spent == spent or (spent is None and account.run_spent > 40_000)

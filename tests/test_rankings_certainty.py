@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from store.rankings import aggregates, certainty, leaderboards, sentences
 from store.rankings.certainty import Comparison, student
 from store.rankings.experiments import own_maker_advantages
+from store.rankings.merging import Asking, LoggedAnswer
 from store.rankings.names import Names
-from store.rankings.runs import MAX_DAYS, Asking, LoggedAnswer, Run
+from store.rankings.runs import MAX_DAYS, Run
 from store.records import Poll, Site
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from store.data_file import JsonPath
     from store.files import Catalogue, Files
     from store.history import History, Stored
-    from store.json_positions import JsonPath
     from store.rankings.curation import NameResolution
     from store.rankings.products import ProductProfile
     from store.snapshot import Snapshot

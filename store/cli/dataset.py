@@ -17,8 +17,7 @@ from store.ledger import FOLDER as PROOF
 from store.ledger import LedgerError, Proof
 from store.publishing import formats
 from store.publishing.dataset import DatasetError, Source, Written, write
-from store.publishing.digests import basis_of
-from store.publishing.directories import CURRENT, DirectoryError, owned
+from store.publishing.directories import CURRENT, DirectoryError, basis_of, owned
 from store.publishing.manifest import FOLDER
 from store.web.openapi import VERSION
 from store.web.pages import pictures

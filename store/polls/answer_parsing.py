@@ -67,7 +67,7 @@ def read(text: str) -> Answer | Failure:
         return _answer(value, notes)
     except _Unusable as error:
         quoted = None if error.failure.kind == "empty" else text
-        return msgspec.structs.replace(error.failure, said=quoted)
+        return msgspec.structs.replace(error.failure, excerpt=quoted)
 
 
 def domain(text: str | None) -> str | None:

@@ -215,8 +215,8 @@ def outcome_of(
     answer = parsed if isinstance(parsed, Answer) else None
     failure = parsed if isinstance(parsed, Failure) else None
     error = _shown(failure.error, key) if failure else None
-    if failure and failure.said:
-        error = f'{error} It begins: "{_shown(failure.said, key)}"'
+    if failure and failure.excerpt:
+        error = f'{error} It begins: "{_shown(failure.excerpt, key)}"'
     tokens = reply.tokens
     attempts = (f"sent {reply.attempts} times",) if reply.attempts > 1 else ()
     poll = Poll(

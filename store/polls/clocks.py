@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
@@ -113,23 +113,22 @@ def limit_reset(headers: Mapping[str, str], now: datetime) -> float | None:
     duration such as ``6m0s``), https://docs.claude.com/en/api/rate-limits#response-headers (a
     time in RFC 3339); other servers give the time in Unix seconds or milliseconds.
     """
-    return max((wait for wait in _resets(headers, now) if wait is not None), default=None)
-
-
-def believed(seconds: float) -> float | None:
-    """Return a wait in seconds, at least 0; ``None`` if it is implausibly long."""
-    return max(seconds, 0.0) if seconds <= LONGEST else None
-
-
-def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]:
+    waits = []
     for name, left in headers.items():
         if "ratelimit" not in name or _number(left) != 0:
             continue
         reset = headers.get(name.replace("remaining", "reset"), "").strip()
         if _DURATION.fullmatch(reset):
-            yield believed(sum(float(n) * _SECONDS[unit] for n, unit in _PART.findall(reset)))
+            seconds = sum(float(n) * _SECONDS[unit] for n, unit in _PART.findall(reset))
+            waits.append(believed(seconds))
         else:
-            yield _wait(reset, datetime.fromisoformat, now)
+            waits.append(_wait(reset, datetime.fromisoformat, now))
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def believed(seconds: float) -> float | None:
+    """Return a wait in seconds, at least 0; ``None`` if it is implausibly long."""
+    return max(seconds, 0.0) if seconds <= LONGEST else None
 
 
 def _wait(text: str, parse: Callable[[str], datetime], now: datetime) -> float | None:

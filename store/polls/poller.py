@@ -132,7 +132,11 @@ class Questions:
         self._waiting = waiting
         self._summary = summary
         self._instrument = instrument
-        self._out_of_reach = unreached(stands, sender.assistant.name)
+        states = stands.of_model(sender.assistant.name)
+        answered = max((state.answered_at for state in states if state.answered_at), default="")
+        self._out_of_reach = sum(
+            state.failure in OUT_OF_REACH and state.polled_at > answered for state in states
+        )
         self._in_batches = desk.files.under_way(desk.catalogue)
         self._left = 0
         self._flights: dict[Charge, tuple[Pair, float]] = {}
@@ -240,10 +244,3 @@ class Questions:
         except (HistoryError, OSError) as error:
             log.error("%s about %s: %s", pair.assistant.name, pair.slug, error)  # noqa: TRY400
             self._summary.fault = f"an answer could not be recorded: {error}"
-
-
-def unreached(stands: DuePolls, model: str) -> int:
-    """Return how many categories an assistant could not be reached for since its last answer."""
-    states = stands.of_model(model)
-    answered = max((state.answered_at for state in states if state.answered_at), default="")
-    return sum(s.failure in OUT_OF_REACH and s.polled_at > answered for s in states)

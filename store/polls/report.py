@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -58,7 +59,12 @@ def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:
     parts += [f"its batches are paused {batch_pause}"] if assistant.batch and batch_pause else []
     parts += [f"spent today {spent:.2f} USD"] if spent else []
     parts.append(f"last success {answered or 'never'}")
-    parts += filter(None, [_limit(assistant, desk)])
+    category = next(iter(catalogue.categories.values()), None)
+    if category and assistant.api != "sample" and not missing_prices(assistant):
+        cost = cost_of if assistant.batch else reserve_of
+        with suppress(OSError):  # said as a fault of the whole
+            limit = desk.budget.reached(cost(assistant, category.question))
+            parts += [limit] if limit else []
     failed = [time for state in states for time in state.failed_at]
     silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)
     wrong = [f"{name} {silent}."] if silent else []
@@ -81,18 +87,6 @@ def _in_words(batches: Sequence[Batch], now: datetime) -> str:
         f"{sum(len(batch.items) for batch in batches)} asked {passed} ago, "
         f"at most {sum(batch.reserved for batch in batches) / 1e6:.2f} USD"
     )
-
-
-def _limit(assistant: Assistant, desk: Desk) -> str | None:
-    """Return the limit of money that keeps the assistant from another question, if one does."""
-    category = next(iter(desk.catalogue.categories.values()), None)
-    if category is None or assistant.api == "sample" or missing_prices(assistant):
-        return None
-    cost = cost_of if assistant.batch else reserve_of
-    try:
-        return desk.budget.reached(cost(assistant, category.question))
-    except OSError:  # said as a fault of the whole
-        return None
 
 
 def quote(calls: Sequence[Pair], desk: Desk, *, is_due: bool) -> list[str]:

@@ -153,7 +153,12 @@ class Schedule:
             if self._stop.is_set():
                 return
             if not self._is_elected:
-                self._stand_for_election()
+                with ExitStack() as attempt:
+                    if attempt.enter_context(lock(self._settings.data_dir / FOLDER / LOCK)):
+                        self._elected, self._is_elected = attempt.pop_all(), True
+                        log.info("this process polls on schedule")
+                        if owner := other_owner(self._settings):
+                            log.warning("%s, whose data it is, cannot use what root adds", owner)
                 self._fault = None
             if self._is_elected and self._looked_at >= self._kept_at + self._settings.poll_tick:
                 self._kept_at = self._looked_at
@@ -168,15 +173,6 @@ class Schedule:
             self._fault = fault
         finally:
             self._busy.discard(LOCK)
-
-    def _stand_for_election(self) -> None:
-        with ExitStack() as attempt:
-            if attempt.enter_context(lock(self._settings.data_dir / FOLDER / LOCK)):
-                self._elected = attempt.pop_all()
-                self._is_elected = True
-                log.info("this process polls on schedule")
-                if owner := other_owner(self._settings):
-                    log.warning("%s, whose data it is, cannot use what root adds", owner)
 
     def _keep_jobs(self) -> None:
         """Give every assistant a job, also one that is gone while a batch of it is open."""
@@ -213,7 +209,7 @@ class Schedule:
             return
         self._busy.add(name)
         try:
-            self._take_turn(name, look)
+            self._take_turn(look)
         except (Unready, SettingsError) as error:
             look.tell({f"{error}": f"{name} lacks what it needs to be asked; see the log."})
         except (HistoryError, OSError) as error:
@@ -227,7 +223,11 @@ class Schedule:
         finally:
             self._busy.discard(name)
 
-    def _take_turn(self, name: str, look: AssistantLook) -> None:
+    def _take_turn(self, look: AssistantLook) -> None:
+        """Take a turn with one assistant and log what came of it.
+
+        It asks so little that a round of all categories is spread over a day.
+        """
         catalogue = self._store.snapshot.catalogue
         answers = len(catalogue.categories) * Rounds.of(catalogue.site).most
         look.turns += 1
@@ -237,12 +237,12 @@ class Schedule:
         )
         desk = Desk(self._settings, catalogue, self._log, self._store.record, self._stop)
         summary = Summary()
-        if not take_turn(desk, name, plan, summary):
+        if not take_turn(desk, look.name, plan, summary):
             return
         if summary.polled or summary.batched:
             reasons = "".join(f"; {what}: {why}" for what, why in sorted(summary.reasons.items()))
             level = logging.WARNING if reasons else logging.INFO
-            log.log(level, "%s: %s%s", name, summary, reasons)
+            log.log(level, "%s: %s%s", look.name, summary, reasons)
         look.take_in(summary, self._clock.now(), is_followed=plan.follow)
 
 

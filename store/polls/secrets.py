@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from store.data_file import JsonPath
 from store.files import Catalogue, Files
-from store.json_positions import JsonPath
 from store.polls.prices import missing_prices
-from store.polls.providers import PROVIDERS, has_flex, queue_of
-from store.polls.providers.envelopes import LOOPBACK
+from store.polls.providers import PROVIDERS, queue_of
+from store.polls.providers.envelopes import LOOPBACK, of_host
 from store.rankings.sentences import listed
 from store.records import Assistant, Poll, Problem, Site
 
@@ -129,7 +129,8 @@ def _mistakes_of(assistant: Assistant, site: Site) -> Iterator[Mistake]:
         yield "base_url", f'its api adds "{path[0]}" by itself; write "{right}"', "error"
     if assistant.batch and (why := why_no_batches(assistant)):
         yield "batch", why, "error"
-    if assistant.tier and not has_flex(assistant):
+    provider = PROVIDERS.get(assistant.api)
+    if assistant.tier and not (provider and of_host(provider.FLEX, assistant)):
         why = 'only OpenAI and Gemini are known here to have a flex tier; take "tier" out'
         yield "tier", why, "error"
     if site.daily_usd is not None and (missing := missing_prices(assistant)):

@@ -19,7 +19,7 @@ ROW_GROUP = 4_000
 
 
 def has_parquet() -> bool:
-    """Whether the extra ``data`` is installed."""
+    """Return whether the extra ``data`` is installed."""
     return find_spec("pyarrow") is not None
 
 
@@ -90,7 +90,7 @@ class Parquet:
 
 
 def packed(data: bytes) -> bytes:
-    """The same bytes compressed, without the time at which that was done."""
+    """Return the same bytes compressed, without the time at which that was done."""
     return gzip.compress(data, 6, mtime=0)
 
 
@@ -102,12 +102,12 @@ def unpacked(data: bytes, most: int) -> bytes:
     """
     reader = zlib.decompressobj(wbits=31)
     try:
-        found = reader.decompress(data, max(most, 1))
+        text = reader.decompress(data, max(most, 1))
     except zlib.error as error:
         raise ValueError(f"it is not a gzip file: {error}") from None
     if not reader.eof or reader.unused_data:
         raise ValueError(f"it is cut short, or holds more than {most:,} bytes")
-    return found
+    return text
 
 
 def _arrow_type(pa: Any, name: str, column: Column) -> Any:

@@ -31,7 +31,7 @@ class FirstUse(Struct, frozen=True, order=True, gc=False):
 
 
 AddressOwner = tuple[bool, FirstUse, ProductId]
-"""Whether an address only looks like one with a digest, its first use, and whose it is."""
+"""An address's owner: whether it only looks like one with a digest, its first use, the product."""
 
 
 class ProductStats(Struct, frozen=True, gc=False):

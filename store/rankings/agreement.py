@@ -11,9 +11,8 @@ from typing import Literal, Self
 
 from msgspec import Struct
 
-from store.rankings.merging import PLACES, CountedAnswer, Entry
+from store.rankings.merging import PLACES, CountedAnswer, Entry, LoggedAnswer
 from store.rankings.names import ProductId
-from store.rankings.runs import LoggedAnswer
 
 Label = Literal["unanimous", "majority", "split"]
 
@@ -46,7 +45,7 @@ class Agreement(Struct, frozen=True):
 
 
 class Repeats(Struct, frozen=True):
-    """How alike answers are when a question is asked again; means over ``n``, 0 to 1.
+    """The likeness of answers when a question is asked again; means over ``n``, 0 to 1.
 
     ``n`` are pairs of one assistant's answers to a question, or questions, each to one assistant.
     """
@@ -61,7 +60,7 @@ class Repeats(Struct, frozen=True):
         """Return the mean over questions, if any was asked twice.
 
         A question that was asked more often weighs no more than others: this is the one figure for
-        noise, wherever it is told.
+        noise, wherever it is quoted.
         """
         if not repeats:
             return None
@@ -85,7 +84,7 @@ class Repeats(Struct, frozen=True):
 
 
 class Repeatability(Struct, frozen=True):
-    """How alike the windowed answers of a category are.
+    """The likeness of the windowed answers of a category.
 
     ``repeats`` are those of each assistant that answered twice, ``own_overlap`` the mean over all
     pairs of one assistant's answers. ``relative_overlap`` is that of two assistants' as a share of

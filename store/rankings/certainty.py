@@ -35,7 +35,7 @@ T = (
 """97.5 % quantiles of Student's t for 1 to 30 degrees of freedom, as tables print them."""
 
 ALPHA = 0.05
-"""How often at most a product may be called ahead at some look though it is not."""
+"""The share of worlds in which a product may, at some look, be called ahead though it is not."""
 
 MIXTURE = 0.1
 """Robbins' mixing variance: the relation is sharpest after some twenty days."""

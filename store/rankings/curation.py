@@ -160,57 +160,58 @@ def queue(
     and names whose numbers contradict each other.
     """
     products = {id_: _Product.of(named[id_], files.get(id_)) for id_ in sorted(named)}
-    blocks: defaultdict[str, dict[ProductId, None]] = defaultdict(dict)
-    for id_, product in products.items():
+    blocks: defaultdict[str, list[_Product]] = defaultdict(list)
+    for product in products.values():
         for block in product.blocks:
-            blocks[block][id_] = None
+            blocks[block].append(product)
     suggestions = []
     for product in products.values():
         if product.file:
             continue
-        near = sorted({id_ for block in product.blocks for id_ in blocks[block]})
-        options = [
-            suggestion
-            for known in map(products.__getitem__, near)
-            if _may_be(product, known) and (suggestion := _suggestion(product, known, categories))
-        ]
-        if options:
-            suggestions.append(max(options, key=lambda s: (s.weight, s.likeness, s.known.mentions)))
+        near = {other.profile.id for block in product.blocks for other in blocks[block]}
+        candidates = [products[id_] for id_ in sorted(near) if _may_be(product, products[id_])]
+        options = [_suggestion(product, candidate, categories) for candidate in candidates]
+        if best := max(filter(None, options), key=_strength, default=None):
+            suggestions.append(best)
     return sorted(suggestions, key=lambda s: (-s.weight, -s.product.mentions, s.product.slug))
 
 
-def _may_be(product: _Product, known: _Product) -> bool:
+def _strength(suggestion: MergeSuggestion) -> tuple[int, int, int]:
+    return suggestion.weight, suggestion.likeness, suggestion.known.mentions
+
+
+def _may_be(product: _Product, candidate: _Product) -> bool:
     """Return whether a product may be another, known one, as far as numbers and files say."""
-    one, other = product.profile, known.profile
-    is_known = known.file or (other.mentions, one.slug) > (one.mentions, other.slug)
+    one, other = product.profile, candidate.profile
+    is_known = candidate.file or (other.mentions, one.slug) > (one.mentions, other.slug)
     if one.id == other.id or not is_known:
         return False
-    if known.file and one.slug in known.file.not_same_as:
+    if candidate.file and one.slug in candidate.file.not_same_as:
         return False
     # XM4 is not XM5, but Pixel may be Pixel 8.
-    return product.numbers <= known.numbers or known.numbers <= product.numbers
+    return product.numbers <= candidate.numbers or candidate.numbers <= product.numbers
 
 
 def _suggestion(
-    product: _Product, known: _Product, categories: Mapping[str, Category]
+    product: _Product, candidate: _Product, categories: Mapping[str, Category]
 ) -> MergeSuggestion | None:
-    likeness = int(fuzz.ratio(product.key, known.key))
-    reasons = dict(_reasons(product, known, likeness, categories))
+    likeness = int(fuzz.ratio(product.key, candidate.key))
+    reasons = dict(_reasons(product, candidate, likeness, categories))
     why = tuple(reasons.values())
     return (
-        MergeSuggestion(product.profile, known.profile, likeness, sum(reasons), why)
+        MergeSuggestion(product.profile, candidate.profile, likeness, sum(reasons), why)
         if why
         else None
     )
 
 
 def _reasons(
-    product: _Product, known: _Product, likeness: int, categories: Mapping[str, Category]
+    product: _Product, candidate: _Product, likeness: int, categories: Mapping[str, Category]
 ) -> Iterator[tuple[int, str]]:
     """Yield why two products may be one, each reason with its weight, the best first."""
-    one, other = product.profile, known.profile
-    maker = known.file.maker if known.file else None
-    if maker and key(f"{maker} {one.name}") == known.key:
+    one, other = product.profile, candidate.profile
+    maker = candidate.file.maker if candidate.file else None
+    if maker and key(f"{maker} {one.name}") == candidate.key:
         yield 16, f'the same but for its maker "{maker}"'
     for slug in sorted({*one.categories, *other.categories} & categories.keys()):
         nouns = categories[slug].nouns
@@ -219,12 +220,12 @@ def _reasons(
             break
     if one.domain and one.domain == other.domain:
         yield 4, f"both at {one.domain}"
-    if product.words < known.words or known.words < product.words:
-        longer = other if product.words < known.words else one
-        more = ", ".join(sorted(product.words ^ known.words))
+    if product.words < candidate.words or candidate.words < product.words:
+        longer = other if product.words < candidate.words else one
+        more = ", ".join(sorted(product.words ^ candidate.words))
         yield 2, f'"{longer.name}" has {more} more'
     else:
-        short, long = sorted((product.key, known.key), key=len)
+        short, long = sorted((product.key, candidate.key), key=len)
         if len(short) >= _MEANS_SOMETHING and long.startswith(short):
             yield 2, "one name starts as the other"
     if likeness >= ALIKE:

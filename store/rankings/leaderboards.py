@@ -11,7 +11,7 @@ from store.rankings.agreement import Repeatability
 from store.rankings.certainty import Certainty
 from store.rankings.names import ProductId
 from store.rankings.rounds import Round
-from store.rankings.runs import AnswerLog, LoggedAnswer, Run
+from store.rankings.runs import AnswerLog, Run
 from store.records import Category, Site
 
 
@@ -40,7 +40,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
 
     @property
     def topic(self) -> str:
-        """What the ranking is for: the category's subject, or the older wording that was asked."""
+        """The subject of the category, or the older wording that was asked."""
         return f"“{self.question}”" if self.next_question else self.category.subject
 
     @property
@@ -85,7 +85,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
         return comparison.ranges() if comparison.is_measured else {}
 
     @cached_property
-    def windows(self) -> Mapping[str, Sequence[LoggedAnswer]]:
+    def windows(self) -> Mapping[str, Sequence[merging.LoggedAnswer]]:
         """The newest answers of each counted model's run, newest first, five at most."""
         return {model: run.window for model, run in self.runs().items()}
 

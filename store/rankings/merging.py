@@ -7,7 +7,7 @@ mean the same; :meth:`store.records.Category.wording` has then made them one alr
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from msgspec import Struct
 
@@ -23,25 +23,6 @@ TAKEOVER_DAYS = 7
 
 Places = tuple["ProductId | None", ...]
 """The products of an answer from rank 1; ``None`` where a product is named a second time."""
-
-
-class Answered(Protocol):
-    """An assistant's answer, as far as counting it needs it."""
-
-    @property
-    def model(self) -> str:
-        """The assistant that gave it."""
-
-    @property
-    def question(self) -> str:
-        """The wording that it answers."""
-
-    @property
-    def polled_at(self) -> str:
-        """Its time of history."""
-
-
-A = TypeVar("A", bound=Answered)
 
 
 # Answers and entries are many and form no cycles, so the collector is spared them.
@@ -74,6 +55,37 @@ class ResolvedAnswer(Struct, frozen=True, gc=False):
     def first(self) -> ProductId:
         """The product that the model ranks #1."""
         return self.products[0]
+
+
+class Asking(Struct, frozen=True):
+    """The things that all answers of a run have in common; ``None`` equals ``None``."""
+
+    model: str
+    question: str
+    instrument: str | None
+    version: str | None
+
+
+class LoggedAnswer(Struct, frozen=True, gc=False):
+    """One answer as a log has it; ``polled_at`` is the time of history."""
+
+    asking: Asking
+    polled_at: str
+    places: Places
+
+    @property
+    def model(self) -> str:
+        """The assistant that gave it."""
+        return self.asking.model
+
+    @property
+    def question(self) -> str:
+        """The wording that it answers."""
+        return self.asking.question
+
+
+A = TypeVar("A", ResolvedAnswer, LoggedAnswer)
+"""An assistant's answer, as counting it needs it: with its texts, or as a log has it."""
 
 
 class CountedAnswer(Struct, frozen=True, gc=False):
@@ -148,9 +160,10 @@ class Wordings(Generic[A]):
 
     def all(self) -> tuple[Wording[A], ...]:
         """Return every wording that was answered: the file's, then others by newest answer."""
-        others = [question for question in reversed(self._latest) if question != self._current]
-        order = [self._current, *others] if self._current in self._latest else others
-        return tuple([Wording(q, self._latest[q], self._first_at[q]) for q in order])
+        order = dict.fromkeys([self._current, *reversed(self._latest)])
+        return tuple(
+            [Wording(q, self._latest[q], self._first_at[q]) for q in order if q in self._latest]
+        )
 
 
 def standing(

@@ -11,9 +11,9 @@ from itertools import groupby, pairwise
 from msgspec import Struct
 
 from store.rankings.certainty import Comparison, Level
-from store.rankings.merging import Wordings, first_of, standing
+from store.rankings.merging import Asking, LoggedAnswer, Wordings, first_of, standing
 from store.rankings.names import ProductId
-from store.rankings.runs import AnswerLog, Asking, LoggedAnswer, Run, VersionChange
+from store.rankings.runs import AnswerLog, Run, VersionChange
 from store.records import Site
 
 Means = dict["ProductId", Fraction]

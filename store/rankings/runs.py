@@ -15,7 +15,7 @@ from typing import Literal, Self
 
 from msgspec import Struct
 
-from store.rankings.merging import PLACES, Places, ResolvedAnswer
+from store.rankings.merging import PLACES, Asking, LoggedAnswer, ResolvedAnswer
 from store.rankings.names import ProductId
 
 DAY = 86_400
@@ -35,15 +35,6 @@ Renewal = Literal["instrument", "record", "version", "question"]
 who answers, or of the question."""
 
 
-class Asking(Struct, frozen=True):
-    """The things that all answers of a run have in common; ``None`` equals ``None``."""
-
-    model: str
-    question: str
-    instrument: str | None
-    version: str | None
-
-
 class VersionChange(Struct, frozen=True):
     """The versions that a provider says it served before and since."""
 
@@ -60,24 +51,6 @@ class VersionChange(Struct, frozen=True):
     def between(cls, old: ResolvedAnswer, new: ResolvedAnswer) -> Self | None:
         """Return the change between two answers of one assistant, if there is one."""
         return cls.of(new.model, old.poll.served_model, new.poll.served_model)
-
-
-class LoggedAnswer(Struct, frozen=True, gc=False):
-    """One answer as a log has it; ``polled_at`` is the time of history."""
-
-    asking: Asking
-    polled_at: str
-    places: Places
-
-    @property
-    def model(self) -> str:
-        """The assistant that gave it."""
-        return self.asking.model
-
-    @property
-    def question(self) -> str:
-        """The wording that it answers."""
-        return self.asking.question
 
 
 class AnswerLog(Struct, frozen=True, gc=False):

@@ -15,7 +15,6 @@ from store.search.words import (
     FUNCTION_WORDS,
     PREPOSITIONS,
     QUALIFIERS,
-    SHOPPING_WORDS,
     Words,
     singular,
 )
@@ -29,7 +28,7 @@ LIKENESS: Final[dict[TermKind, float]] = {
     "part": 0.9,
     "initials": 0.7,
 }
-"""Likeness of what was asked to a term of each kind, 0..1.
+"""Likeness of a query's words to a term of each kind, 0..1.
 
 .2 less loses 19 right hits for `group`, 3 for `word`, 2 for `initials`, 1 or none elsewhere.
 """
@@ -41,11 +40,6 @@ QUERY_FILLER_WEIGHT = 0.05
 """Share of its weight that a function or shopping word keeps. At .01, 2 right hits are lost."""
 SENTENCE_WORDS = 3
 """Words from which a query is a sentence; with a function word it always is. At 5, 3 hits less."""
-UNPLACED_WEIGHT = 2
-"""Weight of a plain English keyword that no title can place: it names another thing.
-
-A word that is not English may be a brand or a mistake, and weighs 1.
-"""
 MOST_WORDS = 40
 """Words of a query that are read; 200 characters, the limit of `q`, rarely hold more."""
 
@@ -61,7 +55,7 @@ class Match(Struct, frozen=True, gc=False):
     may describe the thing or one beside it ("chain my bike": a bike lock).
     """
 
-    asked: tuple[int, ...]
+    positions: tuple[int, ...]
     postings: tuple[Posting, ...]
     likeness: float
     guessed: bool = False
@@ -92,7 +86,6 @@ class ParsedQuery(NamedTuple):
     head: int | None
     bare: list[int]
     nouns: list[int]
-    qualifiers: list[int]
     telling: list[int]
     matches: list[Match]
 
@@ -104,7 +97,11 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
     sentence = len(words) >= SENTENCE_WORDS or not FUNCTION_WORDS.isdisjoint(words)
     fillers = FILLERS.intersection(words) if not FILLERS.issuperset(words) else frozenset()
     matches = [*_together(words, index), *_in_other_words(words, index)]
-    unfinished = len(words) if _is_finished(words, index, sentence=sentence) else len(words) - 1
+    # Plain English beside other words is whole in a sentence, where titles are names ("milk crate"
+    # does not begin CrateDB), and where a title has it as it stands ("massage table", no tablet).
+    is_whole = sentence or not of_things or words[-1] in index.postings["word"]
+    is_whole = is_whole and len(words) > 1 and index.is_ordinary(words[-1])
+    unfinished = None if is_whole else len(words) - 1
     weights, asides = [], []
     for i, word in enumerate(words):
         is_filler = word in fillers
@@ -112,7 +109,7 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
         likeness, weight = 0.0, 1.0
         for alike, kind, term, guessed in meanings:
             if postings := index.postings[kind].get(term):
-                if is_filler:
+                if is_filler:  # in so many titles that these are looked at instead
                     asides.append((kind, term, Match((i,), (), alike)))
                 else:
                     matches.append(Match((i,), postings, alike, guessed))
@@ -123,11 +120,6 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
     head = _head(words, telling) if of_things else None
     if head is not None and sentence and not index.is_ordinary(words[head]):
         head = None  # a brand or a mistake, as in "vpn foreign netflix"
-    if head is not None:
-        placed = {i for match in matches for i in match.asked}
-        for i in telling:
-            if i not in placed and index.is_ordinary(words[i]):
-                weights[i] *= UNPLACED_WEIGHT
     aside = frozenset(range(len(words))).difference(telling)
     return ParsedQuery(
         text=" ".join(words),
@@ -140,21 +132,9 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
         head=head,
         bare=_bare(words),
         nouns=[i for i in range(1, len(words)) if sentence and words[i - 1] in ARTICLES],
-        qualifiers=[i for i in aside if of_things and words[i] in SHOPPING_WORDS],
         telling=[i for i, word in enumerate(words) if i not in aside or word in QUALIFIERS],
         matches=matches,
     )
-
-
-def _is_finished(words: Words, index: InvertedIndex, *, sentence: bool) -> bool:
-    """Tell whether the last word is whole, so that nothing it only begins is meant.
-
-    It is if it is plain English beside other words: in a sentence, where titles are names ("milk
-    crate" is no CrateDB), or where a title has it as it stands ("massage table" is no tablet).
-    """
-    if len(words) == 1 or not index.is_ordinary(words[-1]):
-        return False
-    return sentence or not index.synonyms or words[-1] in index.postings["word"]
 
 
 def _head(words: Words, telling: list[int]) -> int | None:
@@ -203,11 +183,11 @@ def _together(words: Words, index: InvertedIndex) -> Iterator[Match]:
     joined, single, domains = (index.postings[kind] for kind in ("joined", "word", "domain"))
     for length in range(1, 4):
         for i in range(len(words) - length + 1):
-            asked, text = tuple(range(i, i + length)), "".join(words[i : i + length])
+            positions, text = tuple(range(i, i + length)), "".join(words[i : i + length])
             if postings := joined.get(text):
-                yield Match(asked, postings, LIKENESS["joined"])
+                yield Match(positions, postings, LIKENESS["joined"])
             if length > 1 and (postings := single.get(text)):
-                yield Match(asked, postings, LIKENESS["joined"])
+                yield Match(positions, postings, LIKENESS["joined"])
     for length in range(2, 5) if domains else ():
         for i in range(len(words) - length + 1):
             if postings := domains.get(" ".join(words[i : i + length])):

@@ -1,4 +1,4 @@
-"""How well one title answers a query, 0..1."""
+"""The score of one title for a query, 0..1, and whether it may be called sure."""
 
 from __future__ import annotations
 
@@ -32,13 +32,12 @@ first hits called exact were wrong by such a guess, and are called likely now.
 """
 
 Places = Sequence[tuple[Match, Posting]]
-"""What words of a query mean in one title."""
+"""Matches of a query, each with its posting in one title."""
 
-OTHER_THING, REVERSED = 0.75, 0.95
-"""Shares a score keeps if the query's head noun is not the title's, and if the title has both.
+OTHER_THING = 0.75
+"""Share a score keeps if the query's head noun is not the title's: a laptop bag is not a laptop.
 
-A laptop bag is no laptop, a table saw no blade for one, and printer ink no ink printer. At .8 for
-the first, 5 more of 260 modifiers and 2 of 59 other queries without an answer have a hit.
+At .8, 5 more of 260 modifiers and 2 of 59 other queries without an answer have a hit.
 """
 
 UNASKED_PURPOSE = 0.9
@@ -47,18 +46,12 @@ UNASKED_PURPOSE = 0.9
 At 1, "headphones" finds those for kids first; at .8, accessories come before such titles.
 """
 
-QUALIFIER, PART, REWORDED, WHOLE = range(4)
-"""Readings of a title: a query lacks its head noun; one of both has a telling word that the other
-lacks; both have the same, some in other words or without a generic noun; the same as they are."""
+PART, REWORDED, WHOLE = range(3)
+"""Readings of a title: it or the query has a telling word that the other lacks; both have the same,
+some in other words or without a generic noun; the same as they are."""
 SAME_COVERAGE = 0.1
-"""How much less of a query another title may cover, and be meant as well."""
+"""Difference of coverage up to which another title may be meant as well."""
 
-QUALIFIED = 0.03
-"""What a title gains with each qualifier that it has, too.
-
-At 0, 35 of 44 titles with "free" or "budget" lose to the same without it for "vpn free" or "laptop
-cheap"; at .05, one more of 190 needs is missed.
-"""
 NAMED_COVERAGE, NOT_NAMED = 0.5, 0.5
 """Coverage from which one ordinary word is a brand; else its score keeps the second share.
 
@@ -67,7 +60,7 @@ At a coverage of .4, 1 more negative is answered; at .6, 2 right hits are lost.
 
 
 class Rating(NamedTuple):
-    """How well a title answers a query: `points`, and the share of the query it covers, 0..1."""
+    """The score of a title for a query, and the share of the query that it covers, both 0..1."""
 
     points: float
     coverage: float
@@ -78,7 +71,7 @@ class Rating(NamedTuple):
     def is_clear(self, ratings: Sequence[Rating]) -> bool:
         """Return whether a query means this title and, among those rated, no other as well."""
         reading = self.reading()
-        if reading in (QUALIFIER, WHOLE) or (reading == PART and self.query.of_things):
+        if reading == WHOLE or (reading == PART and self.query.of_things):
             return reading == WHOLE
         return not any(
             other.title.slug != self.title.slug
@@ -88,26 +81,27 @@ class Rating(NamedTuple):
         )
 
     def reading(self) -> int:
-        """Return how far a query and a title have the same words, from ``QUALIFIER`` to ``WHOLE``.
+        """Return how far a query and a title have the same words, from ``PART`` to ``WHOLE``.
 
         What other words make of words that the title has as they are says nothing more of it.
         """
         title, group = self.title, LIKENESS["group"]
-        plain = {i for match, _ in self.places if match.likeness > group for i in match.asked}
-        told = [0.0] * len(title.words)
+        plain = {i for match, _ in self.places if match.likeness > group for i in match.positions}
+        in_title = [0.0] * len(title.words)
         for match, place in self.places:
-            if match.likeness > group or not plain.issuperset(match.asked):
+            if match.likeness > group or not plain.issuperset(match.positions):
                 for i in place.words:
-                    told[i] = max(told[i], match.likeness)
-        if title.head is not None and not told[title.head]:
-            return QUALIFIER
-        asked = {i for match, _ in self.places for i in match.asked}
-        if self.query.of_things and not asked.issuperset(self.query.telling):
+                    in_title[i] = max(in_title[i], match.likeness)
+        in_query = {i for match, _ in self.places for i in match.positions}
+        # A brand is asked about in sentences full of other words; a thing has no word too many.
+        if self.query.of_things and not in_query.issuperset(self.query.telling):
             return PART
-        unsaid = [i for i, alike in enumerate(told) if alike <= group and not title.is_little(i)]
-        if not unsaid:
+        missing = [
+            i for i, likeness in enumerate(in_title) if likeness <= group and not title.is_little(i)
+        ]
+        if not missing:
             return WHOLE
-        is_reworded = all(told[i] for i in unsaid) or all(map(title.is_generic, unsaid))
+        is_reworded = all(in_title[i] for i in missing) or all(map(title.is_generic, missing))
         return REWORDED if is_reworded else PART
 
 
@@ -117,61 +111,64 @@ def rate(query: ParsedQuery, title: Title, weights: Sequence[float], places: Pla
     Keywords: how much of the query the title covers. A sentence: how much of the title the query
     covers, since most words of a sentence are about the one who asks.
     """
-    asked, told = [0.0] * len(query.weights), [0.0] * len(weights)
+    in_query, in_title = [0.0] * len(query.weights), [0.0] * len(weights)
     for match, place in places:
         likeness = match.likeness
-        for i in match.asked:
-            if likeness > asked[i]:  # noqa: PLR1730 - half the time of max()
-                asked[i] = likeness
+        for i in match.positions:
+            if likeness > in_query[i]:  # noqa: PLR1730 - half the time of max()
+                in_query[i] = likeness
         for i in place.words:
-            if likeness > told[i]:  # noqa: PLR1730
-                told[i] = likeness
-    matched: float = sum(map(mul, query.weights, asked))
+            if likeness > in_title[i]:  # noqa: PLR1730
+                in_title[i] = likeness
+    matched: float = sum(map(mul, query.weights, in_query))
     query_coverage = matched / query.weight
-    title_coverage: float = sum(map(mul, weights, told)) / sum(weights)
-    share = 1 if query.head is None else _share(query.head, title, told, places)
+    title_coverage: float = sum(map(mul, weights, in_title)) / sum(weights)
+    share = 1 if query.head is None else _share(query.head, title, in_title, places)
     alike: float = fuzz.ratio(query.text, title.text) / 100
     keywords = QUERY_SHARE * query_coverage + TITLE_SHARE * title_coverage + TEXT_SHARE * alike
     if alike >= SAME_TEXT:
         keywords = max(keywords, alike * SAME_TEXT_SHARE)
     keywords *= share
-    if title.head is not None and title.purpose < len(told) and not any(told[title.purpose :]):
+    if (
+        title.head is not None
+        and title.purpose < len(in_title)
+        and not any(in_title[title.purpose :])
+    ):
         keywords *= UNASKED_PURPOSE
-    keywords += QUALIFIED * sum([asked[i] > 0 for i in query.qualifiers])
     points = INEXACT if keywords > INEXACT and _is_guess(query, places) else keywords
-    if title.doubtful and not _is_named(query, title, asked):
-        a_noun = any(asked[i] for i in query.nouns)
-        is_name = len(told) > 1 or (query_coverage >= NAMED_COVERAGE and not a_noun)
+    if title.doubtful and not _is_named(query, title, in_query):
+        is_noun = any(in_query[i] for i in query.nouns)
+        is_name = len(in_title) > 1 or (query_coverage >= NAMED_COVERAGE and not is_noun)
         points *= 1 if is_name else NOT_NAMED
     elif query.sentence:
-        said = share * title_coverage * (1 - LITTLE_SAID * exp2(-matched))
-        points = max(points, min(INEXACT, said))
+        covered = share * title_coverage * (1 - LITTLE_SAID * exp2(-matched))
+        points = max(points, min(INEXACT, covered))
     return Rating(points, query_coverage, query, title, places)
 
 
-def _share(head: int, title: Title, told: Sequence[float], places: Places) -> float:
+def _share(head: int, title: Title, in_title: Sequence[float], places: Places) -> float:
     """Return the share that a score keeps for the head nouns of a query and of a title.
 
     What is begun or mistyped may be any word, and an alias is asked for as a whole.
     """
-    if title.head is None and min(told) > LIKENESS["group"]:
+    if title.head is None and min(in_title) > LIKENESS["group"]:
         return 1
-    heads = [(match, place) for match, place in places if head in match.asked]
+    heads = [(match, place) for match, place in places if head in match.positions]
     if any(title.head in place.words for _, place in heads):
         return 1
     if heads and all(match.guessed or match.likeness < LIKENESS["part"] for match, _ in heads):
         return 1
-    return REVERSED if heads and title.head is not None and told[title.head] else OTHER_THING
+    return OTHER_THING
 
 
 def _is_guess(query: ParsedQuery, places: Places) -> bool:
     """Return whether a telling word of the query counts in a title by a guess alone."""
-    certain = {i for match, _ in places if not match.guessed for i in match.asked}
-    return not all(certain | query.fillers >= set(match.asked) for match, _ in places)
+    certain = {i for match, _ in places if not match.guessed for i in match.positions}
+    return not all(certain | query.fillers >= set(match.positions) for match, _ in places)
 
 
-def _is_named(query: ParsedQuery, title: Title, asked: Sequence[float]) -> bool:
+def _is_named(query: ParsedQuery, title: Title, in_query: Sequence[float]) -> bool:
     """Return whether ordinary words are a name: several together, or one that stands bare."""
     if len(title.words) > 1:
         return title.text in query.text
-    return any(asked[i] == 1 for i in query.bare)
+    return any(in_query[i] == 1 for i in query.bare)

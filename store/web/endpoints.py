@@ -14,11 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from store.web.answers import CACHE_CONTROL, THOROUGH, Body, Route, newest
-from store.web.queries import Format
 from store.web.shapes import JsonObject
 from store.web.view import View
 
-MEDIA_TYPES: dict[Format, str] = {
+MEDIA_TYPES = {
     "json": "application/json",
     "jsonl": "application/x-ndjson",
     "csv": "text/csv; charset=utf-8; header=present",

@@ -96,7 +96,7 @@ def write_worlds(home: Path) -> dict[str, Path]:
 
 def addresses(app: Flask, every: int) -> Iterator[str]:
     """Yield every address worth asking, one in ``every`` of those that are alike."""
-    from store.publishing.addresses import moved_paths, static_paths  # noqa: PLC0415
+    from store.publishing.trees import moved_paths, static_paths  # noqa: PLC0415
 
     snapshot, seen = app.extensions["store"].snapshot, Counter[str]()
     for path in (*static_paths(app, snapshot), *moved_paths(app, snapshot)):

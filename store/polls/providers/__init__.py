@@ -27,9 +27,3 @@ def queue_of(assistant: Assistant) -> type[Queue] | None:
     """Return the queue that an assistant's host has for batches, if it is known to have one."""
     provider = PROVIDERS.get(assistant.api)
     return wire.of_host(provider.QUEUES, assistant) if provider else None
-
-
-def has_flex(assistant: Assistant) -> bool:
-    """Return whether an assistant's host is known to answer in the flex tier."""
-    provider = PROVIDERS.get(assistant.api)
-    return bool(provider and wire.of_host(provider.FLEX, assistant))

@@ -161,25 +161,28 @@ class Provider:
             meant = next(named, status)
             if isinstance(code, int) and wire.ERROR <= code < wire.NO_STATUS:
                 meant = code
-        kind = self._kind(meant, codes, message.casefold())
+        kind: FailureKind = "rate_limited" if meant == 429 else "http"  # noqa: PLR2004 - HTTP's own
+        # some vendors tell a bad key or spent credit with a 400
+        words = message.casefold() if meant == 400 else ""  # noqa: PLR2004 - likewise
+        is_spent = meant == SPENT or any(self.ERRORS.get(code) == SPENT for code in codes)
+        if meant in (401, 403) or "API_KEY_INVALID" in codes or "api key" in words:
+            kind = "auth"
+        elif is_spent or "credit balance" in words:
+            kind = "quota"
+        delays = (wire.text(item.get("retryDelay")) for item in wire.items(error.get("details")))
+        waits = [float(delay[1]) for delay in map(_DELAY.fullmatch, delays) if delay]
         quoted = f': "{message}"' if message else ""
         return Reply(
             outcome=Failure(kind, f"The provider answered HTTP {status}{quoted}"),
             request_id=request_id,
             passing=meant in PASSING and kind != "quota",
             lasting=meant in LASTING or kind in ("auth", "quota"),
-            wait=_retry_delay(error),
+            wait=waits[0] if waits else None,
         )
 
-    def _kind(self, status: int, codes: set[str], message: str) -> FailureKind:
-        """Return the kind of failure; some vendors tell a bad key or spent credit with a 400."""
-        is_bad = status == 400  # noqa: PLR2004 - HTTP's own
-        if status in (401, 403) or "API_KEY_INVALID" in codes or (is_bad and "api key" in message):
-            return "auth"
-        is_spent = status == SPENT or any(self.ERRORS.get(code) == SPENT for code in codes)
-        if is_spent or (is_bad and "credit balance" in message):
-            return "quota"
-        return "rate_limited" if status == 429 else "http"  # noqa: PLR2004 - likewise
+
+_DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
+"""A google.rpc.RetryInfo: https://cloud.google.com/apis/design/errors#error_details"""
 
 
 def _codes(error: Mapping[str, Any]) -> Iterable[str]:
@@ -191,16 +194,6 @@ def _codes(error: Mapping[str, Any]) -> Iterable[str]:
         for violation in wire.items(detail.get("violations")):
             if "PerDay" in wire.text(violation.get("quotaId")):
                 yield "insufficient_quota"
-
-
-_DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
-
-
-# https://cloud.google.com/apis/design/errors#error_details (google.rpc.RetryInfo)
-def _retry_delay(error: Mapping[str, Any]) -> float | None:
-    delays = (wire.text(detail.get("retryDelay")) for detail in wire.items(error.get("details")))
-    matches = filter(None, map(_DELAY.fullmatch, delays))
-    return next((float(match[1]) for match in matches), None)
 
 
 # ------------------------------------------------------------------ batches

@@ -9,12 +9,10 @@ from contextlib import suppress
 import msgspec
 from flask import Flask, Response, request
 from werkzeug.datastructures import Headers
-from werkzeug.exceptions import NotAcceptable, RequestEntityTooLarge, UnsupportedMediaType
+from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from store.web.answers import NOSNIFF, Answer
-from store.web.errors import Refused
 from store.web.hosts import host_of, is_ip
-from store.web.lookup import check_history
 from store.web.mcp import tools
 from store.web.mcp.protocol import SUPPORTED, Server, dispatch
 from store.web.openapi import VERSION
@@ -25,8 +23,6 @@ from store.web.view import View
 
 MAX_BODY = 64 * 1024
 """Bytes that a message may have."""
-CARD_TYPE = "application/mcp-server-card+json"
-CARD_SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 
 
 def register(app: Flask, view: Callable[[], View]) -> None:
@@ -37,7 +33,7 @@ def register(app: Flask, view: Callable[[], View]) -> None:
         seen = view()
         server = Server(
             _info(seen),
-            lambda: _instructions(seen),
+            lambda: render("mcp.md", seen, tool="").strip(),
             tools.listing,
             lambda name, arguments: tools.call(name, seen, arguments),
         )
@@ -46,27 +42,12 @@ def register(app: Flask, view: Callable[[], View]) -> None:
         return Answer(status, Headers(final.items()), body)
 
 
-def _instructions(view: View) -> str:
-    """Say what the data is, where to begin, how to cite; what is quoted text."""
-    try:
-        check_history(view)
-    except Refused as lost:
-        return lost.detail
-    return render("mcp.md", view, tool="").strip()
-
-
 def _body() -> bytes:
-    """Return the body of the request, if it is JSON and short enough, for who accepts JSON.
-
-    What is not declared as JSON any page could post without a CORS preflight. Werkzeug cuts a
-    chunked body off silently: one byte more tells it apart.
-    """
+    """Return the body of the request, if it is JSON and short enough."""
+    # What is not declared as JSON any page could post without a CORS preflight.
     if request.mimetype != "application/json":
         raise UnsupportedMediaType("Send a JSON-RPC message with Content-Type: application/json.")
-    if request.headers.get("Accept") and not request.accept_mimetypes["application/json"]:
-        raise NotAcceptable(
-            "Answers are JSON: send Accept: application/json, text/event-stream, as MCP asks."
-        )
+    # Werkzeug cuts a chunked body off silently: one byte more tells it apart.
     request.max_content_length = MAX_BODY + 1
     with suppress(RequestEntityTooLarge):
         body = request.get_data(cache=False)
@@ -77,7 +58,7 @@ def _body() -> bytes:
 
 @resource(
     "/.well-known/mcp/server-card.json",
-    CARD_TYPE,
+    "application/mcp-server-card+json",
     needs_history=False,
 )
 def card(view: View, query: Query) -> bytes:  # noqa: ARG001
@@ -87,13 +68,18 @@ def card(view: View, query: Query) -> bytes:  # noqa: ARG001
         "url": view.at.page("mcp"),
         "supportedProtocolVersions": SUPPORTED,
     }
-    told = "What AI assistants recommend for 'best X' questions, as rankings."
-    found = {"$schema": CARD_SCHEMA, **_info(view), "description": told}
-    return msgspec.json.encode({**found, "websiteUrl": view.at.page(), "remotes": [remote]})
+    about = {
+        "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
+        **_info(view),
+        "description": "What AI assistants recommend for 'best X' questions, as rankings.",
+        "websiteUrl": view.at.page(),
+        "remotes": [remote],
+    }
+    return msgspec.json.encode(about)
 
 
 def _info(view: View) -> dict[str, str]:
     host = host_of(view.at.base)
     domain = "localhost" if is_ip(host) else ".".join(reversed(host.split(".")))
-    name = f"{domain}/consensus-rankings"
-    return {"name": name, "title": view.site.name[:100], "version": VERSION}
+    title = view.site.name[:100]
+    return {"name": f"{domain}/consensus-rankings", "title": title, "version": VERSION}

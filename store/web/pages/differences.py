@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from store.rankings import sentences
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import places
+from store.rankings.merging import Asking, places
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
-from store.rankings.runs import Asking, VersionChange
+from store.rankings.runs import VersionChange
 from store.rankings.sentences import listed
 from store.web import as_of
 from store.web.view import View

@@ -1,0 +1,176 @@
+"""API keys: where they come from, where they may go, and that they show nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from store.polls.prices import missing_prices
+from store.polls.secrets import (
+    PASTED,
+    SHORTEST,
+    Unready,
+    body_without,
+    doubtful_key,
+    faults,
+    key_of,
+    poll_without,
+)
+from store.records import Assistant, Models, Poll
+
+CANARY = "sk-canary-4f1d"
+
+
+def assistant(**fields: Any) -> Assistant:
+    """An assistant of a real provider."""
+    base = {"name": "A", "api": "chat", "base_url": "https://x.example", "model": "m"}
+    return Assistant(**{**base, **fields})
+
+
+def ready(environ: dict[str, str], **fields: Any) -> str | None:
+    """The key of an assistant in an environment."""
+    return key_of(assistant(**fields), environ.get)
+
+
+def test_a_key_is_looked_up_by_its_name() -> None:
+    """The variable named in models.json holds the key; none named, none needed."""
+    assert ready({"KEY": CANARY}, key_env="KEY") == CANARY
+    assert ready({}) is None
+    assert key_of(Assistant(name="A", api="sample"), lambda _: None) is None
+
+
+@pytest.mark.parametrize(
+    ("environ", "fields", "sentence"),
+    [
+        ({}, {"key_env": "KEY"}, "A: the environment variable KEY is not set"),
+        (
+            {},
+            {"base_url": None},
+            "A, models.json: this assistant lacks base_url, which its api needs",
+        ),
+        (
+            {},
+            {"base_url": None, "model": None},
+            "A, models.json: this assistant lacks base_url and model, which its api needs",
+        ),
+        (
+            {"KEY": "a b"},
+            {"key_env": "KEY"},
+            "A: the environment variable KEY does not hold an API key: ",
+        ),
+        (
+            {"KEY": "a\nb"},
+            {"key_env": "KEY"},
+            "A: the environment variable KEY does not hold an API key: ",
+        ),
+        (
+            {"KEY": "schlüssel"},
+            {"key_env": "KEY"},
+            "A: the environment variable KEY does not hold an API key: ",
+        ),
+        (
+            {},
+            {"key_env": "sk_live_9f8a7b6c5d4e3f2a1b0c"},
+            f"A, models.json at key_env: {PASTED}",
+        ),
+    ],
+)
+def test_who_cannot_be_asked_is_told_what_to_set(
+    environ: dict[str, str], fields: dict[str, Any], sentence: str
+) -> None:
+    """The sentence names the variable or the member, never a value."""
+    with pytest.raises(Unready) as raised:
+        ready(environ, **fields)
+    assert str(raised.value).startswith(sentence)
+    assert not any(value in str(raised.value) for value in environ.values())
+    assert "9f8a7b" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["OPENAI_API_KEY", "a_long_variable_name_in_small_letters", "KEY_2026_FOR_THE_OLD_SERVER"],
+)
+def test_ordinary_names_are_no_keys(name: str) -> None:
+    """A variable may be called what it likes."""
+    assert ready({name: CANARY}, key_env=name) == CANARY
+
+
+@pytest.mark.parametrize("member", ["model", "extra"])
+def test_who_has_a_key_pasted_where_it_would_be_published_is_not_asked(member: str) -> None:
+    """The sentence names the member, and never the key."""
+    pasted = "sk-proj-4f9a1c7e2b8dAbCdEf0123"
+    value: Any = pasted if member == "model" else {"x": [pasted]}
+    [(where, sentence)] = faults(assistant(**{member: value}))
+    assert (where, "looks like an API key" in sentence) == (member, True)
+    with pytest.raises(Unready) as raised:
+        ready({}, **{member: value})
+    assert "4f9a1c7e" not in str(raised.value)
+
+
+def test_placeholders_are_not_secrets() -> None:
+    """A local server's "ollama" is a product name elsewhere, and stays one."""
+    short = Poll(slug="a", model="A", question="Q?", pick="x" * (SHORTEST - 1))
+    assert poll_without("x" * (SHORTEST - 1), short) is short
+    assert poll_without(None, short) is short
+    assert poll_without("y" * SHORTEST, short) == short
+    long = Poll(slug="a", model="A", question="Q?", pick="x" * SHORTEST)
+    assert poll_without("x" * SHORTEST, long).pick == "[redacted]"
+
+
+def test_a_key_in_what_is_no_json_is_taken_out_too() -> None:
+    """Backslashes that spell no JSON do not hide a key."""
+    body = b"\\ no JSON, sk-canary"
+    assert body_without("sk-canary", body) == b"\\ no JSON, [redacted]"
+
+
+@pytest.mark.parametrize(
+    ("key_env", "base_url"),
+    [
+        ("AWS_SECRET_ACCESS_KEY", "https://api.openai.com/v1"),
+        ("AWS_ACCESS_KEY_ID", "https://api.openai.com/v1"),
+        ("SECRET_KEY", "https://gateway.example/v1"),
+        ("PATH", "https://api.openai.com/v1"),
+        ("DATABASE_URL", "https://gateway.example/v1"),
+        ("KEYCLOAK_PASSWORD", "https://gateway.example/v1"),
+        ("OPENAI_API_KEY", "https://openai.com.evil.example/v1"),
+        ("OPENAI_API_KEY", "https://api.anthropic.com/v1"),
+        ("ANTHROPIC_API_KEY", "https://notanthropic.com/v1"),
+        ("GITHUB_TOKEN", "https://evil.example/v1"),
+    ],
+)
+def test_a_key_that_goes_to_a_stranger_is_doubted(key_env: str, base_url: str) -> None:
+    """No key's name, or another provider's: the sentence quotes neither name nor address."""
+    doubt = doubtful_key(assistant(base_url=base_url, key_env=key_env))
+    assert doubt
+    assert key_env not in doubt
+    assert "example" not in doubt
+
+
+@pytest.mark.parametrize(
+    ("key_env", "base_url"),
+    [
+        ("OPENAI_API_KEY", "https://api.openai.com/v1"),
+        ("OPENAI_API_KEY", "https://eu.api.openai.com/v1"),
+        ("GEMINI_API_KEY", "https://generativelanguage.googleapis.com/v1beta"),
+        ("GATEWAY_KEY", "https://gateway.example/v1"),
+        ("gateway_key_2", "https://gateway.example/v1"),
+        ("REPLICATE_API_TOKEN", "https://api.replicate.com/v1"),
+        ("PATH", "http://localhost:11434/v1"),
+        (None, "https://gateway.example/v1"),
+    ],
+)
+def test_a_key_that_goes_where_it_belongs_is_not(key_env: str | None, base_url: str) -> None:
+    """A provider's own host, a key of another name, and this very machine bring no warning."""
+    assert doubtful_key(assistant(base_url=base_url, key_env=key_env)) is None
+
+
+def test_the_assistants_of_a_new_data_directory_are_beyond_doubt() -> None:
+    """What `flask init` writes brings no warning about a key, and gives every price."""
+    template = Path(__file__).parent.parent / "templates" / "init" / "models.json"
+    models = msgspec.json.decode(template.read_bytes(), type=Models).models
+    assert [doubtful_key(model) for model in models] == [None] * len(models)
+    searching = [msgspec.structs.replace(model, web_search=True) for model in models]
+    assert [missing_prices(model) for model in searching] == [[]] * len(models)
