@@ -22,7 +22,7 @@ _TEX = str.maketrans(
     {char: f"\\{char}" for char in "{}$&#%_"}
     | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 )
-"""How TeX spells the characters that have a meaning to it."""
+"""TeX's spellings of the characters that have a meaning to it."""
 
 
 class FromTo(OfCategory, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ LONG_LIST = 10
 RIVALS = 5
 
 _BETWEEN = re.compile(r"\s+(?:vs\.?|versus|or|against|compared (?:to|with))\s+", re.IGNORECASE)
-"""What people write between two names that they want compared."""
+"""Words that people write between two names that they want compared."""
 
 _WORDS = 6
 """Words of a query beside "vs" that may be a name: the longest name shipped has five."""

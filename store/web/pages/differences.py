@@ -63,7 +63,7 @@ class FirstChoice(Struct, frozen=True):
 
     @property
     def changed(self) -> bool:
-        """Whether it ranks another product first than before."""
+        """True if it ranks a different product first than before."""
         both = self.before and self.after and self.comparable
         return bool(both and self.before != self.after)
 

@@ -121,7 +121,7 @@ def _endpoints(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _rule(schema: Mapping[str, Any]) -> str:
-    """A parameter's schema in words."""
+    """Return a parameter's schema in words."""
     if "enum" in schema:
         return "one of " + ", ".join(schema["enum"])
     words = [str(schema.get("type", ""))]
@@ -135,7 +135,7 @@ def _rule(schema: Mapping[str, Any]) -> str:
 
 
 def _filled(path: str, parameters: list[Mapping[str, Any]]) -> str:
-    """A path with the parameters' examples filled in."""
+    """Return a path with the parameters' examples filled in."""
     query = {}
     for parameter in parameters:
         if "example" in parameter:

@@ -22,7 +22,7 @@ ATOM = "application/atom+xml; charset=utf-8"
 JSON_FEED = "application/feed+json"
 ENTRIES = 100
 NEVER = "1970-01-01T00:00:00Z"
-"""When a feed was updated that nothing was ever answered for."""
+"""The time of a feed without any answer."""
 
 
 @page("/feeds/changes.atom", "feed.atom.xml", media_type=ATOM)
@@ -112,7 +112,7 @@ def _sample(view: View) -> str:
 
 
 def _proof(view: View) -> str:
-    """Say where the heads are, and what the root over all present lines is."""
+    """Return where the heads are, and the root over all present lines."""
     present = view.snapshot.present
     return (
         f"{view.at.page('data/heads.jsonl')}. Now {present.lines:,} lines, {present.closed:,} of "

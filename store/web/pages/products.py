@@ -18,7 +18,7 @@ from store.web import lookup, verdicts
 from store.web.answers import Route
 from store.web.pages import comparisons, pictures
 from store.web.pages.answer_box import level_in_words
-from store.web.pages.routes import of_product, page
+from store.web.pages.routes import page
 from store.web.queries import OfProduct
 from store.web.view import View
 
@@ -40,7 +40,6 @@ class ProductMention(Struct, frozen=True):
 @page(
     "/product/<slug>",
     "product.html",
-    basis=of_product,
     same=lambda view, query: view.at.product(query.slug),
 )
 def product(view: View, query: OfProduct) -> dict[str, Any]:
@@ -72,7 +71,6 @@ def _worth(board: Leaderboard, entry: Entry) -> tuple[int, int, float, str]:
 @page(
     "/product/<slug>/polls",
     "evidence.html",
-    basis=of_product,
     same=lambda view, query: view.at.product(query.slug),
 )
 def product_polls(view: View, query: OfProduct) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Pages, feeds and crawlers' files: one function for each address."""
+"""The pages of lists, searches, findings and the method; the routes of all pages."""
 
 from itertools import groupby
 from pathlib import Path
@@ -35,7 +35,7 @@ class MaybeSearch(Query, frozen=True, kw_only=True):
 
 
 class Since(Query, frozen=True, kw_only=True):
-    """What is new since a day."""
+    """The changes since a day."""
 
     since: Day | None = None
 
@@ -165,7 +165,7 @@ def search(view: View, query: MaybeSearch) -> dict[str, Any]:
 
 
 def _letter(board: Leaderboard) -> str:
-    """Return what a category stands under in the list of all."""
+    """Return the heading of a category in the list of all."""
     first = board.category.subject[0].upper()
     return first if first.isalpha() else "0\N{EN DASH}9"
 
