@@ -105,28 +105,19 @@ def _findings(view: View) -> Iterator[tuple[str, str, str]]:
     if len(labels) >= MIN_CATEGORIES:
         share = labels.count("unanimous") / len(labels)
         assistants = number_in_words(len(view.snapshot.models))
-        yield (
-            _one_in(share),
-            f"In {share:.0%} of rankings all {assistants} assistants name the same product first.",
-            "labs/agreement-on-first",
-        )
+        rankings = f"In {share:.0%} of rankings all {assistants} assistants"
+        yield _one_in(share), f"{rankings} name the same product first.", "labs/agreement-on-first"
     if summary.noise and summary.noise.n >= MIN_CATEGORIES:
         share = 1 - summary.noise.same_first
-        yield (
-            _one_in(share),
-            "Ask an assistant the same question twice, and it names another product first "
-            f"{share:.0%} of the time.",
-            "labs/how-noisy-is-one-answer",
-        )
+        often = f"names another product first {share:.0%} of the time"
+        sentence = f"Ask an assistant the same question twice, and it {often}."
+        yield _one_in(share), sentence, "labs/how-noisy-is-one-answer"
     clear = len(summary.levels["clear"])
     measured = len(summary.ranked) - len(summary.levels["unmeasured"])
     if measured >= MIN_CATEGORIES:
-        yield (
-            f"{clear:,} of {measured:,}",
-            f"Of the rankings asked often enough to tell, {clear / measured:.0%} have a leader "
-            "that is not just luck.",
-            "methodology#certainty",
-        )
+        those = f"{clear / measured:.0%} have a leader that is not just luck"
+        sentence = f"Of the rankings asked often enough to tell, {those}."
+        yield f"{clear:,} of {measured:,}", sentence, "methodology#certainty"
 
 
 def _one_in(share: float) -> str:
