@@ -76,6 +76,7 @@ def category(view: View, query: AsOf) -> dict[str, Any]:
         "cited": cited,
         "is_cited_final": as_of.is_final(view.snapshot, cited),
         "bibtex": bibtex(verdict, cited, view),
+        # A past day was asked for: that it is old needs no warning.
         "behind": None if day else _behind(view, current),
         "structured": structured(verdict, view),
         "embedding": pictures.embedding(board, view),
@@ -131,6 +132,7 @@ def _days(view: View, query: FromTo) -> dict[str, str]:
 def bibtex(verdict: CategoryVerdict, day: str, view: View) -> str:
     """Return a reference to a category's ranking as of a UTC day."""
     site = view.site
+    # Double braces: BibTeX would take the name apart and lower the letters of the title.
     fields = {
         "author": f"{{{site.name.translate(_TEX)}}}",
         "title": f"{{{verdict.title.translate(_TEX)}}}",

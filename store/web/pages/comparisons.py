@@ -125,6 +125,7 @@ def pair_in(query: str, view: View) -> tuple[ProductProfile, ProductProfile] | N
     if len(parts) != 2:  # noqa: PLR2004 - what stands before and after
         return None
     before, after = (part.strip(" ?!.,\"'").split() for part in parts)
+    # The longest name first: "Alpha One" is another product than "Alpha".
     ends = [" ".join(before[i:]) for i in range(max(0, len(before) - _WORDS), len(before))]
     starts = [" ".join(after[:i]) for i in range(min(len(after), _WORDS), 0, -1)]
     one, other = (

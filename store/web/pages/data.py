@@ -61,6 +61,7 @@ class DataFiles:
     def published(self) -> PublishedDataset:
         """Return the dataset as it is now."""
         folder = (self._directory / manifest.FOLDER / CURRENT).resolve()
+        # The folder's tells a new dataset in its place, the manifest's an edit by hand.
         signatures = (_signature(folder / manifest.MANIFEST), _signature(folder))
         dataset = self._dataset
         if dataset is None or (dataset.folder, dataset.signatures) != (folder, signatures):
@@ -82,9 +83,10 @@ class DataFiles:
                 manifest.media_type(name),
                 download_name=name.replace("/", "-"),
                 conditional=True,
-                etag=digest or True,
+                etag=digest or True,  # the manifest cannot hold its own digest
             )
         except FileNotFoundError:
+            # The next dataset took this one's place between the look and the opening.
             if self.published() is not dataset:
                 return self.send(name)
             why = f"{name} is listed and not there: it was lost; see /data."

@@ -211,12 +211,14 @@ def _events(board: Leaderboard, view: View) -> Iterator[tuple[str, str]]:
         model, date, asking = answer.model, answer.polled_at[:10], answer.asking
         before = askings.get(model, asking)
         askings[model] = asking
+        # The log holds equal askings once, so identity tells that nothing changed.
         if before is asking or model not in view.snapshot.models:
             continue
         if version := VersionChange.of(model, before.version, asking.version):
             yield date, sentences.version_change(version)
         if before.instrument != asking.instrument:
             renewed.setdefault((date, before.instrument is not None), []).append(model)
+    # A new prompt reaches all assistants on one day: one sentence for all of them.
     for (date, is_known), models in renewed.items():
         yield date, sentences.asked_anew(models, is_known=is_known)
     for day in board.leader_changes:

@@ -56,6 +56,7 @@ def site_map(view: View, query: Query) -> dict[str, Any]:
     named = ((snapshot.products.get(id_), date) for id_, date in dates.items())
     products = sorted((product.slug, date) for product, date in named if product)
     places += [(view.at.product_page(slug), date) for slug, date in products]
+    # Products come last: each stands in a ranking, so crawlers find what is cut off.
     return {"places": places[:MOST_URLS]}
 
 

@@ -90,6 +90,7 @@ def _part(view: View, query: FeedPart, changes: Sequence[Change], address: str) 
     places = (i for i, change in enumerate(changes, 1) if change.poll == query.before)
     start = next(places, len(changes)) if query.before else 0
     end = start + ENTRIES
+    # A round brings more changes than a part holds; who reads once a round must miss none.
     if start < len(changes):
         newest = changes[start].current_at[:10]
         of_day = (i for i in range(start, len(changes)) if changes[i].current_at[:10] < newest)
@@ -104,6 +105,7 @@ def _part(view: View, query: FeedPart, changes: Sequence[Change], address: str) 
 
 def identity(kind: str, key: str) -> str:
     """Return a stable id that depends on neither the site's name nor its address."""
+    # Readers know entries by their ids: a move of the site must not bring all of them again.
     return uuid.uuid5(uuid.NAMESPACE_OID, f"consensus-ranking:{kind}:{key}").urn
 
 

@@ -65,6 +65,7 @@ def _divided(ranked: Iterable[Leaderboard]) -> list[Leaderboard]:
     measured = [b for b in ranked if b.certainty.level in ("open", "contradicted")]
     split = [b for b in measured if b.agreement and b.agreement.label != "unanimous"]
     split.sort(key=_gap)
+    # Read backwards, the dict ends with the closest ranking of each kind.
     kinds = {level_in_words(board)[0] + str(len(board.firsts) > 1): board for board in split[::-1]}
     chosen = [*kinds.values(), *(board for board in split if board not in kinds.values())]
     return sorted(chosen[:RACES], key=_gap)

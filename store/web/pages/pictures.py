@@ -172,6 +172,7 @@ def rasteriser() -> Callable[[bytes], bytes] | None:
     def draw(svg: bytes) -> bytes:
         return bytes(svg_to_bytes(svg_string=svg.decode()))
 
+    # Without a font resvg draws no text and reports no fault.
     return draw if draw(_PROBE % b"A") != draw(_PROBE % b"") else None
 
 

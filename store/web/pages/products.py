@@ -98,7 +98,7 @@ def _product_mentions(view: View, product: ProductProfile, slug: str) -> Iterato
     aggregate = view.snapshot.aggregates[slug]
     stats = aggregate.product_stats[product.id]
     spellings = [msgspec.json.encode(spelling) for spelling in stats.spellings]
-    left = stats.mentions
+    left = stats.mentions  # of a long history most lines need not be read
     for line in _lines(view, slug):
         # Decoding costs more than looking; an escape may spell a name otherwise.
         if b"\\" not in line and not any(spelling in line for spelling in spellings):

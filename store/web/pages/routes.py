@@ -51,6 +51,7 @@ def page(
     def encode(view: View, query: Any, context: Mapping[str, Any]) -> Body:
         link = view.page_link(same(view, query) if same else None)
         is_final = context.get("is_final", True)
+        # Not final: the sentence model was busy, and may answer the next time.
         cache_control = CACHE_CONTROL if is_final else "no-store"
         headers = {"Content-Type": media_type, "Cache-Control": cache_control, "Link": link}
         body = render_page(context.get("template", template), view, **context)
@@ -85,7 +86,7 @@ def _route(
 ) -> Callable[[Callable[[View, Any], Any]], Route]:
     return lambda function: Route(
         rule=rule,
-        name=rule.replace(".", "_"),
+        name=rule.replace(".", "_"),  # Flask allows no dot in a name
         function=function,
         query=get_type_hints(function)["query"],
         encode=encode,
