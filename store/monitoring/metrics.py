@@ -10,24 +10,19 @@ import collections
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import prometheus_client
+from flask import Flask
 from prometheus_client import CollectorRegistry, Counter, Histogram, core
 
-from store.web.health import examine
+from store.memory import Store
+from store.web.health import Health, examine
 from store.web.openapi import VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
-
-    from flask import Flask
-
-    from store.memory import Store
-    from store.web.health import Health
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +56,6 @@ class Requests:
             buckets=BUCKETS,
             registry=registry,
         )
-        self._children: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request, and count it."""
@@ -71,7 +65,7 @@ class Requests:
         def respond(line: str, *more: Any) -> Any:
             nonlocal route, status
             status = line[:3]
-            # Flask lets go of its request before it returns.
+            # Flask lets go of its request before it returns
             if (request := environ.get("werkzeug.request")) and request.url_rule:
                 route = request.url_rule.rule
             return start_response(line, *more)
@@ -80,13 +74,9 @@ class Requests:
             return self._application(environ, respond)
         finally:
             method = environ["REQUEST_METHOD"]
-            key = (route, method if method in METHODS else "other", status)
-            if not (children := self._children.get(key)):  # looking them up costs twice as much
-                children = self._requests.labels(*key), self._durations.labels(route)
-                self._children[key] = children
-            requests, durations = children
-            requests.inc()
-            durations.observe(time.perf_counter() - start)
+            method = method if method in METHODS else "other"
+            self._requests.labels(route, method, status).inc()
+            self._durations.labels(route).observe(time.perf_counter() - start)
 
 
 class Collector:
@@ -115,23 +105,23 @@ def _of_assistants(store: Store, health: Health) -> Iterator[core.Metric]:
         counts.update(line_index.outcomes)
     for labels, number in sorted(counts.items()):
         polls.add_metric(labels, number)
-    answered = _gauge("consensus_last_success_timestamp_seconds", "When it last answered.")
+    last = _gauge("consensus_last_success_timestamp_seconds", "When it last answered.")
     paused = _gauge("consensus_paused", "Whether it is left alone for a while.")
     due = _gauge("consensus_due_polls", "Its polls that are due.")
     for assistant in health.assistants:
         name = [assistant.name]
         if assistant.last_answer and assistant.answer_age is not None:
-            answered.add_metric(name, datetime.fromisoformat(assistant.last_answer).timestamp())
+            last.add_metric(name, datetime.fromisoformat(assistant.last_answer).timestamp())
         if health.scheduler and health.scheduler.polling:
             paused.add_metric(name, assistant.paused is not None)
             due.add_metric(name, assistant.due or 0)
-    yield from (polls, answered, paused, due)
+    yield from (polls, last, paused, due)
 
 
 def _of_store(store: Store, health: Health) -> Iterator[core.Metric]:
     scheduler = health.scheduler
     leader = scheduler.polling if scheduler else None
-    values: Mapping[str, tuple[str, float | None]] = {
+    values: dict[str, tuple[str, float | None]] = {
         "spent_today_usd": ("What today's polls cost.", health.spending.usd_today),
         "budget_usd": ("daily_usd of site.json.", health.spending.cap_usd),
         "looked_timestamp_seconds": ("When the files were last looked at.", store.looked_at),
