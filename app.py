@@ -13,12 +13,10 @@ from werkzeug.serving import is_running_from_reloader
 from store import cli, monitoring
 from store.files import DataDirectoryError
 from store.history import HistoryError
-from store.memory import Store
 from store.search.meaning import Meaning
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
-from store.watcher import Watcher
-from store.web import hosts, wiring
-from store.web.service import Service
+from store.store import Store, Watcher
+from store.web import hosts, service
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -29,14 +27,14 @@ log = logging.getLogger(__name__)
 
 
 def create_app(settings: Settings | None = None) -> Flask:
-    """The service over one data directory; settings come from the environment unless given.
+    """Return the service over one data directory; unless given, settings are the environment's.
 
     Raises:
         click.ClickException: a setting is wrong or there is no data directory to serve; the
             ``flask`` command prints its sentence and ends.
     """
     settings = settings or _settings()
-    app = Service(__name__, static_folder=None)
+    app = service.Service(__name__, static_folder=None)
     reached_at = _reached_at(settings)
 
     def base_url(catalogue: Catalogue) -> str:
@@ -46,13 +44,13 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.extensions["settings"] = settings
     app.extensions["store"] = store
     app.extensions["meaning"] = meaning
-    wiring.register(app, store, meaning, base_url, settings.hosts)
+    service.register(app, store, meaning, base_url, settings.hosts)
     cli.register(app)
     if _is_served(settings):
         if settings.poll_enabled and not settings.has_own_data:
             raise click.ClickException(f"POLL_ENABLED is 1, but {NOT_THE_SAMPLE}.")
         _open(store)
-        _say_how_it_is_reached(settings, store, reached_at)
+        _warn_without_base_url(settings, store, reached_at)
         _say_which_data(app)
         app.extensions["watcher"] = watcher = Watcher(store)
         app.before_request(watcher.ensure_running)
@@ -84,15 +82,12 @@ def _open(store: Store) -> None:
         store.reload()
     except (DataDirectoryError, HistoryError) as error:
         raise click.ClickException(str(error)) from None
-    except OSError as error:
-        reason = f"{error.filename} cannot be read: {error.strerror}"
-        raise click.ClickException(f"{reason}; set DATA_DIR to a data directory") from None
 
 
 def _is_served(settings: Settings) -> bool:
-    """Whether this is a server (``flask run``, gunicorn, a test's client).
+    """Return whether this is a server: ``flask run``, gunicorn or a test's client.
 
-    It is none for a command, nor where a shell asks what could be typed.
+    A command is not, nor is a shell that asks what could be typed.
     """
     context = click.get_current_context(silent=True)
     if context is None:
@@ -101,7 +96,7 @@ def _is_served(settings: Settings) -> bool:
 
 
 def _is_flask_run() -> bool:
-    """Whether this is the process of ``flask run`` that serves, not its reloader's parent."""
+    """Return whether this process of ``flask run`` serves, and is not its reloader's parent."""
     context = _run_context()
     if context is None:
         return False
@@ -111,13 +106,13 @@ def _is_flask_run() -> bool:
 
 
 def _run_context() -> click.Context | None:
-    """The options of ``flask run``; ``None`` in a command, gunicorn or a test's client."""
+    """Return the context of ``flask run``; ``None`` in a command, gunicorn or a test's client."""
     context = click.get_current_context(silent=True)
     return context if context and context.info_name == "run" else None
 
 
 def _reached_at(settings: Settings) -> str:
-    """Where the server listens, as far as it can be known from here."""
+    """Return where the server listens, as far as it can be known from here."""
     if context := _run_context():
         scheme = "https" if context.params.get("cert") else "http"
         return hosts.address(context.params["host"], context.params["port"], scheme)
@@ -125,13 +120,13 @@ def _reached_at(settings: Settings) -> str:
 
 
 def _say_which_data(app: Flask) -> None:
-    """On the terminal of ``flask run``, in the log of other servers."""
+    """Name the data directory on the terminal of ``flask run``, in the log of other servers."""
     if click.get_current_context(silent=True) is not None:
         cli.say_data(app)
     else:
         log.info("Data: %s", app.extensions["settings"].data_dir.absolute())
 
 
-def _say_how_it_is_reached(settings: Settings, store: Store, reached_at: str) -> None:
+def _warn_without_base_url(settings: Settings, store: Store, reached_at: str) -> None:
     if not settings.address(store.snapshot.catalogue.site.base_url):
         log.warning("BASE_URL is not set: published addresses begin with %s", reached_at)

@@ -1,14 +1,13 @@
-"""What a category's history files say: which polls count, in which order, as whose, and where."""
+"""A category's history files read as one: which polls count, in which order, as whose."""
 
 from __future__ import annotations
 
-import math
 import sys
 from array import array
 from collections import Counter
 from contextlib import suppress
 from datetime import datetime, timedelta
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
@@ -18,11 +17,11 @@ from msgspec import Struct
 from store.history import HistoryError, damage
 from store.rankings import aggregates
 from store.rankings.poll_states import PollStates
-from store.records import Problem, is_slug
-from store.times import rfc3339
+from store.records import Problem
+from store.text import is_slug, rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from store.disk import Signature
     from store.files import Catalogue
@@ -37,12 +36,11 @@ CLOCK_TOLERANCE = timedelta(minutes=10)
 
 
 class LineIndex(Struct, frozen=True):
-    """Where a category's polls stand in its history files, oldest first.
+    """The places of a category's polls in its history files, oldest first.
 
     ``models`` are the present names of those who were asked, ``ids`` the polls' ids as numbers.
     ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets, ``line`` counts from 1.
-    ``withheld`` says, by position, why lines are withheld; ``outcomes`` counts by model and
-    outcome.
+    ``withheld`` has by position why a line is withheld, ``outcomes`` a count by model and outcome.
     ``open`` are the entries by which lines of open days would be closed.
     """
 
@@ -58,21 +56,21 @@ class LineIndex(Struct, frozen=True):
     open: tuple[Entry, ...] = ()
 
     def newest(self, model: str | None, limit: int, before: int | None = None) -> list[int]:
-        """Positions of the newest polls, newest first: of one model, ``before`` one, if given."""
+        """Return the newest positions first: of one model, and ``before`` one, where given."""
         positions = range((len(self.models) if before is None else before) - 1, -1, -1)
         if model is None:
             return list(positions[:limit])
         return [i for i in positions if self.models[i] == model][:limit]
 
     def position(self, poll: str) -> int | None:
-        """Where the poll with an id of 16 hexadecimal digits stands, if it does."""
+        """Return the position of the poll with an id of 16 hexadecimal digits, if there is one."""
         with suppress(ValueError):
             return self.ids.index(int(poll, 16))
         return None
 
 
 class Basis(Struct, frozen=True):
-    """What a reading rests on beside the bytes of its files and the names of products."""
+    """All that a reading rests on beside the bytes of its files and the names of products."""
 
     files: tuple[str, ...]
     category: Category
@@ -81,11 +79,10 @@ class Basis(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """What the history files of one category say, or of what was one.
+    """The history files of one category, or of a deleted one, read.
 
     ``signatures`` are those of the files as they were read, ``None`` where one could not be. Then
-    the rest is as it last was where that rested on the same, without ``polled``; else it is not
-    there.
+    the rest is as it last was, if the basis is the same, without ``polled``; else it is not there.
     """
 
     signatures: tuple[Signature | None, ...] | None
@@ -108,7 +105,7 @@ class Reading(Struct, frozen=True):
 def read_category(
     slug: str, basis: Basis, names: Names, read: Callable[[str], Log], before: Reading | None
 ) -> Reading:
-    """Read the history files of a category; ``before`` is what was last read of them."""
+    """Read the history files of a category; ``before`` is the last reading of them."""
     logs = [read(file) for file in basis.files]
     stored, problems = records(logs, basis.withheld)
     unread = losses(logs)
@@ -120,7 +117,7 @@ def read_category(
             return before
         return msgspec.structs.replace(before, signatures=None, damage=damage, polled=None)
     ordered = in_order(stored, basis.withheld)
-    polls = as_known((each.poll for each in ordered), basis.former_names)
+    polls = as_known((stored.poll for stored in ordered), basis.former_names)
     line_index = _line_index(logs, ordered, polls, basis)
     shown = line_index.withheld
     counted = [poll for i, poll in enumerate(polls) if i not in shown] if shown else polls
@@ -155,31 +152,26 @@ def _line_index(
 
 
 def history_files(slug: str, categories: Mapping[str, Category]) -> list[str]:
-    """The history files of a category, or of what was one: those of its former slugs, its own."""
+    """Return the history files of a category or deleted one: those of its former slugs, its own."""
     category = categories.get(slug)
     former = category.former_slugs if category else ()
-    return [*(each for each in former if each not in categories), slug]
-
-
-def read_logs(history: History, slug: str, catalogue: Catalogue) -> tuple[Log, ...]:
-    """A category's history files as they are now, in the order in which they were written."""
-    return tuple(history.read(file) for file in history_files(slug, catalogue.categories))
+    return [*(other for other in former if other not in categories), slug]
 
 
 def losses(logs: Iterable[Log]) -> list[Problem]:
-    """Why nobody knows what some of these files held."""
+    """Return the problems of the files that cannot be read or have lost lines."""
     return [problem for log in logs if log.unread for problem in log.problems]
 
 
-def deleted_slugs(catalogue: Catalogue, held: Iterable[str]) -> set[str]:
-    """The slugs among those that history holds which are neither a category's nor a former one."""
+def deleted_slugs(catalogue: Catalogue, files: Iterable[str]) -> set[str]:
+    """Return the slugs of history files that are neither a category's nor a former one."""
     former = {slug for c in catalogue.categories.values() for slug in c.former_slugs}
-    others = set(held) - former - catalogue.categories.keys()
+    others = set(files) - former - catalogue.categories.keys()
     return {slug for slug in others if is_slug(slug)}
 
 
 def latest_time(now: datetime) -> str:
-    """The latest time that a poll can bear; one beyond it was made under a wrong clock."""
+    """Return the latest time that a poll can bear; one beyond it was made under a wrong clock."""
     return rfc3339(now + CLOCK_TOLERANCE)
 
 
@@ -196,7 +188,7 @@ class AheadError(HistoryError):
 
 
 def beyond(polls: Iterable[Stored], withheld: Container[str], now: datetime) -> list[Stored]:
-    """Every poll later than now that is not withheld; nobody knows when it was really made."""
+    """Return the polls later than now that are not withheld: made under a wrong clock."""
     latest = latest_time(now)
     return [s for s in polls if s.poll.polled_at > latest and s.poll.id not in withheld]
 
@@ -209,21 +201,12 @@ def doubt_clock(ahead: Mapping[str, str], polled: int, now: datetime) -> str | N
     """
     if not ahead or len(ahead) == 1 < polled:
         return None
-    newest = max(ahead.values())
-    minutes = math.ceil((datetime.fromisoformat(newest) - now).total_seconds() / 60)
-    size, unit = next((s, u) for s, u in _UNITS if minutes >= 2 * s)
-    slugs = ", ".join(sorted(ahead)[:_NAMED]) + (", …" if len(ahead) > _NAMED else "")
     return (
-        f"This machine's clock is probably wrong, by {minutes // size} {unit} or more: it says "
-        f"{rfc3339(now)}, and history has an answer of {newest}. Set it: `timedatectl` says "
-        "whether it follows a time server, `timedatectl set-ntp true` lets it. Not polled until "
-        f"then: {len(ahead):,} of {polled:,} categories ({slugs})"
+        f"This machine's clock is probably wrong: it says {rfc3339(now)}, and history has an "
+        f"answer of {max(ahead.values())}. Set it: `timedatectl` says whether it follows a time "
+        "server, `timedatectl set-ntp true` lets it. Not polled until then: "
+        f"{len(ahead):,} of {polled:,} categories"
     )
-
-
-_UNITS = ((1440, "days"), (60, "hours"), (1, "minutes"))
-"""Spans in minutes by which a clock may be wrong, where it is two of them at least."""
-_NAMED = 5  # slugs that a message spells out
 
 
 def invented(polls: int, site: Site) -> Problem | None:
@@ -269,7 +252,7 @@ def _fault(
     before: Stored | None,
     withheld: Container[str],
 ) -> str | None:
-    """Why a line is damage; ``before`` is the nearest earlier line that is not, nor withheld."""
+    """Return why a line is damage; ``before`` is the nearest one that is not, nor withheld."""
     poll = stored.poll
     if poll.slug not in files:
         what = f'"{poll.slug}"' if is_slug(poll.slug) else "something else"
@@ -285,50 +268,47 @@ def _fault(
 
 
 def in_order(polls: Sequence[Stored], withheld: Container[str]) -> list[Stored]:
-    """The same polls in the order in which they were appended, over all files of a category.
+    """Return the same polls in the order in which they were appended, over all files of a category.
 
     In one file that is the order of its lines. Between files times decide, but never those of
     polls that are withheld: these stay beside their neighbours.
     """
-    if not polls or polls[0].file == polls[-1].file:  # one file, as nearly always
-        return list(polls)
-    files = (list(own) for _, own in groupby(polls, key=attrgetter("file")))
-    times = chain.from_iterable(_times(own, withheld) for own in files)
-    keyed = sorted(zip(times, polls, strict=True), key=itemgetter(0))
-    return [stored for _, stored in keyed]
-
-
-def _times(polls: Sequence[Stored], withheld: Container[str]) -> Iterator[str]:
-    """When each poll of one file was appended, never earlier than the one before it."""
-    own = [None if s.poll.id in withheld else s.poll.polled_at for s in polls]
-    known = next(filter(None, own), polls[0].poll.polled_at)
-    for time in own:
-        known = max(known, time or known)
-        yield known
+    rows: list[tuple[str, Stored]] = []
+    for _, lines in groupby(polls, key=attrgetter("file")):
+        own = list(lines)
+        times = (s.poll.polled_at for s in own if s.poll.id not in withheld)
+        time = next(times, own[0].poll.polled_at)
+        for stored in own:
+            if stored.poll.id not in withheld:
+                time = max(time, stored.poll.polled_at)
+            rows.append((time, stored))
+    return [stored for _, stored in sorted(rows, key=itemgetter(0))]
 
 
 def states_of(history: History, slug: str, catalogue: Catalogue, now: datetime) -> PollStates:
-    """How polling of a category stands by its files; a withheld poll beyond ``now`` never was.
+    """Return the state of polling of a category; a withheld poll beyond ``now`` never was.
 
     Raises:
         HistoryError: a file cannot be read, so that nobody knows what was asked and when.
         AheadError: likewise, for it holds a poll beyond ``now`` that is not withheld.
     """
-    logs = read_logs(history, slug, catalogue)
+    logs = [history.read(file) for file in history_files(slug, catalogue.categories)]
     for problem in losses(logs):
         raise HistoryError(str(problem))
     stored, _ = records(logs, catalogue.withheld)
     if ahead := beyond(stored, catalogue.withheld, now):
-        raise AheadError(slug, max(ahead, key=lambda each: each.poll.polled_at), now)
+        raise AheadError(slug, max(ahead, key=lambda stored: stored.poll.polled_at), now)
     latest = latest_time(now)
     ordered = in_order(stored, catalogue.withheld)
-    polls = (each.poll for each in ordered if each.poll.polled_at <= latest)
-    known = as_known(polls, catalogue.former_names)
-    return PollStates.of(known, catalogue.categories[slug])
+    polls = as_known(
+        (stored.poll for stored in ordered if stored.poll.polled_at <= latest),
+        catalogue.former_names,
+    )
+    return PollStates.of(polls, catalogue.categories[slug])
 
 
 def as_known(polls: Iterable[Poll], former_names: Mapping[str, str]) -> list[Poll]:
-    """Polls under their assistants' present names, to which ``former_names`` lead."""
+    """Return polls under their assistants' present names, to which ``former_names`` lead."""
     if not former_names:
         return list(polls)
     return [

@@ -1,12 +1,17 @@
 """One hand-edited file: its bytes in, a record or every mistake in it out.
 
 Messages are public and say where a value stands; none quotes it, in case a key was pasted there.
+Only a file that failed to load is read a second time, so that a curator gets line and column.
+JSON is strict here, as I-JSON is (RFC 7493): no duplicate names, no NaN, no lone surrogates.
+Grammar is Python's own decoder's to judge, which stops at the first mistake; of all else every
+mistake is named.
 """
 
 from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import re
 from functools import lru_cache
@@ -16,7 +21,6 @@ import msgspec
 from msgspec import Struct
 from rapidfuzz import process
 
-from store import json_positions
 from store.disk import MISSING, Signature, opened, real_path, signature_of
 from store.records import (
     FOLDERS,
@@ -25,17 +29,19 @@ from store.records import (
     DataFile,
     Models,
     Problem,
+    Topics,
     instrument_id,
-    is_slug,
 )
-from store.urls import is_url
+from store.text import ascii_url, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from store.json_positions import JsonPath
     from store.records import Severity
+
+JsonPath = tuple[str | int, ...]
+"""The keys and indexes that lead to a value of a JSON text."""
 
 MAX_BYTES = 1 << 20
 
@@ -72,11 +78,28 @@ _BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "a
 _PATH = re.compile(r" - at `(?:key in )?\$(.*)`$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
 
+_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_LEXEME = re.compile(rf'"(?:[^"\\]|\\.)*"|[][{{}},:]|{_NUMBER}|[^][{{}},:"\s]+')
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+_TOO_LARGE = "this number is too large"
+_NOT_A_NUMBER = "{0} is not a JSON number; write a number or null"
+_HALF = "the text holds half a surrogate pair, which is not a character"
+_NOT_CLOSED = "this text is not closed by a double quote on its line"
+_GRAMMAR = (
+    ("<<<<<<<|=======|>>>>>>>", "a conflict of a merge is left in the file; keep one of its sides"),
+    (r"//|/\*|#", "JSON has no comments; take this one out"),
+    ("['\u201c\u201d\u201e\u2018\u2019]", 'text stands in straight double quotes ("), not in {0}'),
+    (r"(True|False|None|undefined)\b", "JSON writes true, false and null, not {0}"),
+    (r"[-+]?(?i:nan|inf|infinity)\b", _NOT_A_NUMBER),
+)
+"""Common mistakes: a pattern at the place where the decoder stopped, and what to say of it."""
+
 
 class Loaded(Struct, frozen=True):
-    """A file as it was last looked at: the record and text in use, if any, and the problems in it.
+    """The last look at a file: the record and text in use, if any, and the problems in it.
 
-    ``signature`` is that of what was looked at.
+    ``signature`` is that of the file when it was looked at.
     """
 
     record: DataFile | None
@@ -86,7 +109,7 @@ class Loaded(Struct, frozen=True):
 
 
 def load(directory: Path, name: str) -> Loaded | None:
-    """Read one file by its relative name, with every problem in it; ``None`` if it just went."""
+    """Return one file, by its relative name, with every problem in it; ``None`` if it just went."""
     path, signature = directory / name, MISSING
     try:
         data, signature = _read(real_path(path, directory))
@@ -101,7 +124,7 @@ def load(directory: Path, name: str) -> Loaded | None:
         why = _REFUSED.get(error.errno or 0, f"cannot be read: {error.strerror}")
         return _unusable(name, signature, why)
     if name not in SINGLE and not is_slug(slug_of(name)):
-        message = f'the file name "{slug_of(name)}" is no slug; use a-z, 0-9 and single hyphens'
+        message = f'the file name "{slug_of(name)}" is not a slug; use a-z, 0-9 and single hyphens'
         return _unusable(name, signature, f"{message}, at most 100")
     if folder_of(name) == "instruments" and instrument_id(data) != slug_of(name):
         message = "it is not the text that its name is the digest of; put it back from a copy"
@@ -110,27 +133,25 @@ def load(directory: Path, name: str) -> Loaded | None:
 
 
 def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded:
-    """What the bytes of a data file say, or every mistake in them."""
+    """Return what the bytes of a data file say, or every mistake in them."""
     kind = SINGLE.get(name) or FOLDERS[folder_of(name)]
     try:
         record = msgspec.json.decode(data, type=kind)
         text = data.decode()
-        json_positions.refuse_duplicates(text)
+        refuse_duplicates(text)
     except (ValueError, RecursionError) as error:
         return Loaded(None, "", tuple(_explain(name, data, kind, error)), signature)
-    if isinstance(record, Models):
-        problems = [problem_in(text, name, path, why) for path, why in _shared_names(record)]
-        return Loaded(None if problems else record, text, tuple(problems), signature)
-    return Loaded(record, text, (), signature)
+    problems = tuple(problem_in(text, name, path, message) for path, message in _repeats(record))
+    return Loaded(None if problems else record, text, problems, signature)
 
 
 def slug_of(name: str) -> str:
-    """The slug of what a file of this name describes."""
+    """Return the slug of what a file of this name describes."""
     return name.rpartition("/")[2].removesuffix(".json")
 
 
 def folder_of(name: str) -> str:
-    """The folder that a file of this name is in; empty for those in none."""
+    """Return the folder that a file of this name is in; an empty one for those in none."""
     return name.rpartition("/")[0]
 
 
@@ -139,7 +160,7 @@ def _unusable(name: str, signature: Signature, message: str) -> Loaded:
 
 
 def _read(path: Path) -> tuple[bytes, Signature]:
-    """A regular file's bytes, and its signature after they were read."""
+    """Return a regular file's bytes, and its signature after they were read."""
     with opened(path) as handle:
         size = os.fstat(handle).st_size
         if size > MAX_BYTES:
@@ -150,19 +171,28 @@ def _read(path: Path) -> tuple[bytes, Signature]:
 def problem_in(
     text: str, name: str, path: JsonPath, message: str, severity: Severity = "error"
 ) -> Problem:
-    """A problem at one value of a file's text."""
+    """Return a problem at one value of a file's text."""
     offset = _offsets(text).get(path, 0)
-    return Problem(name, *json_positions.line_and_column(text, offset), message, severity)
+    return Problem(name, *line_and_column(text, offset), message, severity)
 
 
 @lru_cache(maxsize=1)
 def _offsets(text: str) -> Mapping[JsonPath, int]:
-    """Where everything stands in a text; kept because one file can have a thousand problems."""
-    return json_positions.parse(text).offsets
+    """Return where everything stands in a text; cached, for a file can have a thousand problems."""
+    return parse(text).offsets
 
 
-def _shared_names(models: Models) -> Iterator[tuple[JsonPath, str]]:
-    """Where an assistant claims a name, present or former, of another, and what to say of it."""
+def _repeats(record: DataFile) -> Iterator[tuple[JsonPath, str]]:
+    """Yield place and sentence for each name of an assistant, or slug of a topic, that is taken."""
+    if isinstance(record, Models):
+        yield from _repeated_names(record)
+    elif isinstance(record, Topics):
+        yield from _repeated_slugs(("topics",), [topic.slug for topic in record.topics])
+        for i, topic in enumerate(record.topics):
+            yield from _repeated_slugs(("topics", i, "parts"), [part.slug for part in topic.parts])
+
+
+def _repeated_names(models: Models) -> Iterator[tuple[JsonPath, str]]:
     owners: dict[str, int] = {}
     for i, assistant in enumerate(models.models):
         if owners.setdefault(assistant.name, i) != i:
@@ -174,10 +204,16 @@ def _shared_names(models: Models) -> Iterator[tuple[JsonPath, str]]:
                 yield ("models", i, "former_names", place), message
 
 
-def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> Iterator[Problem]:
-    """Every mistake of a file that failed to load, by place; at least one.
+def _repeated_slugs(path: JsonPath, slugs: list[str]) -> Iterator[tuple[JsonPath, str]]:
+    for i, slug in enumerate(slugs):
+        if slug in slugs[:i]:
+            yield (*path, i, "slug"), f'the slug "{slug}" is there twice; give each its own'
 
-    ``error`` is what the reader said; it counts only where nothing better is found.
+
+def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> Iterator[Problem]:
+    """Yield every mistake of a file that failed to load, by place; at least one.
+
+    ``error`` is the reader's; it counts only where nothing better can be said.
     """
     try:
         text = data.decode()
@@ -185,66 +221,78 @@ def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> 
         before = data[: bad.start].decode()
         yield Problem(
             name,
-            *json_positions.line_and_column(before, len(before)),
+            *line_and_column(before, len(before)),
             f"byte 0x{data[bad.start]:02x} is not UTF-8 text; save the file as UTF-8",
         )
         return
-    parsed = json_positions.parse(text)
-    mistakes = {(issue.offset, issue.message) for issue in parsed.issues}
-    quoted = name not in _PRIVATE
-    if parsed.complete:
-        mistakes.update(_schema_errors(parsed, kind, quoted=quoted))
-    for offset, message in sorted(mistakes or {_as_the_reader_said(parsed, error, quoted=quoted)}):
-        yield Problem(name, *json_positions.line_and_column(text, offset), message)
+    parsed = parse(text)
+    mistakes = set(parsed.mistakes.items())
+    if parsed.offsets:
+        mistakes.update(_schema_errors(parsed, kind, quoted=name not in _PRIVATE))
+    if not mistakes:
+        match = _PATH.search(str(error))
+        steps = _STEP.finditer(match.group(1)) if match else ()
+        path = tuple(int(s.group(2)) if s.group(2) else s.group(1) for s in steps)
+        message = f"{_where(path)} is not what the schema allows"
+        mistakes.add((parsed.offsets.get(path, 0), message))
+    for offset, message in sorted(mistakes):
+        yield Problem(name, *line_and_column(text, offset), message)
 
 
 def _schema_errors(
-    parsed: json_positions.Parsed, kind: type[DataFile], *, quoted: bool
+    parsed: Parsed, kind: type[DataFile], *, quoted: bool
 ) -> Iterator[tuple[int, str]]:
-    """Offset and sentence of everything in a file that its schema does not allow."""
+    """Yield offset and sentence of everything in a file that its schema does not allow.
+
+    Keys that it does not know are ``quoted``, or not.
+    """
     from jsonschema import Draft202012Validator, FormatChecker, validators  # noqa: PLC0415 - 60 ms, rarely needed
 
     exact = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_whole)
     validator = validators.extend(Draft202012Validator, type_checker=exact)
     formats = FormatChecker(["date"])
-    formats.checks("iri")(is_url)
+    formats.checks("iri", raises=ValueError)(_is_url)
     for error in validator(msgspec.json.schema(kind), format_checker=formats).iter_errors(
         parsed.value
     ):
-        yield from _told(parsed, error, quoted=quoted)
+        yield from _sentences(parsed, error, quoted=quoted)
+
+
+def _is_url(value: object) -> bool:
+    """Return whether a value is an address, or not text: that is another mistake."""
+    return not isinstance(value, str) or bool(ascii_url(value))
 
 
 def _is_whole(_: Any, value: Any) -> bool:
-    """Whether a number is written without a point, as the reader wants it."""
+    """Return whether a number is written without a point, as the reader wants it."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _told(parsed: json_positions.Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[int, str]]:
+def _sentences(parsed: Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[int, str]]:
+    """Yield offset and sentence for each mistake that an error of the validator stands for."""
     path: JsonPath = tuple(error.absolute_path)
-    if path in {issue.path for issue in parsed.issues}:
-        return
     if error.validator == "additionalProperties":
-        known = list(error.schema["properties"])
+        allowed = list(error.schema["properties"])
         for key in error.instance:
-            if key not in known:
-                close = process.extractOne(key, known, score_cutoff=60)
-                hint = f'did you mean "{close[0]}"?' if close else f"allowed are {_listed(known)}"
-                named = f'unknown key "{key}"' if quoted else "an unknown key"
-                yield parsed.offsets[(*path, key)], f"{named}: {hint}"
+            if key not in allowed:
+                close = process.extractOne(key, allowed, score_cutoff=60)
+                hint = f'did you mean "{close[0]}"?' if close else f"allowed are {_listed(allowed)}"
+                subject = f'unknown key "{key}"' if quoted else "an unknown key"
+                yield parsed.offsets[(*path, key)], f"{subject}: {hint}"
     elif "propertyNames" in error.absolute_schema_path:
         message = f"this key must be {error.schema['description']}"
         yield parsed.offsets[(*path, error.instance)], message
     elif error.validator == "anyOf" and (
-        closer := [each for each in error.context if each.validator != "type"]
+        closer := [option for option in error.context if option.validator != "type"]
     ):  # a value that may be null: what is wrong with it if its type was right
-        for each in closer:
-            yield from _told(parsed, each, quoted=quoted)
+        for option in closer:
+            yield from _sentences(parsed, option, quoted=quoted)
     else:
         yield parsed.offsets.get(path, 0), f"{_where(path)} {_fault(error)}"
 
 
 def _fault(error: Any) -> str:
-    """What is wrong with a value, as the rest of a sentence that begins with its place."""
+    """Return what is wrong with a value: the rest of a sentence that begins with its place."""
     limit, value = error.validator_value, error.instance
     match error.validator:
         case "required":
@@ -257,40 +305,143 @@ def _fault(error: Any) -> str:
             entries = "1 entry" if limit == 1 else f"{limit} entries"
             return f"needs at least {entries}, not {len(value)}"
         case "type":
-            wanted = _KINDS[limit]
+            required = _KINDS[limit]
         case "anyOf":
-            wanted = " or ".join(_KINDS[option["type"]] for option in limit)
+            required = " or ".join(_KINDS[option["type"]] for option in limit)
         case "enum":
-            wanted = f"one of {_listed(limit)}"
+            required = f"one of {_listed(limit)}"
         case "minimum" | "exclusiveMinimum" | "maximum":
-            wanted = f"{_BOUNDS[error.validator]} {limit:,}"
+            required = f"{_BOUNDS[error.validator]} {limit:,}"
         case "format" if limit == "date":
-            wanted = "a date such as 2026-11-20"
+            required = "a date such as 2026-11-20"
         case _:
-            wanted = error.schema.get("description", "what the schema allows")
-    return f"must be {wanted}"
-
-
-def _as_the_reader_said(
-    parsed: json_positions.Parsed, error: Exception, *, quoted: bool
-) -> tuple[int, str]:
-    """Offset and sentence of an error that names its own place, as msgspec's do."""
-    message = str(error)
-    match = _PATH.search(message)
-    steps = _STEP.finditer(match.group(1)) if match else ()
-    path = tuple(int(s.group(2)) if s.group(2) else s.group(1) for s in steps)
-    if quoted:
-        told = f"{_where(path)}: {message[: match.start()]}" if match else message
-    else:
-        told = f"{_where(path)} is not what the schema allows"
-    return parsed.offsets.get(path, 0), told
+            required = error.schema.get("description", "what the schema allows")
+    return f"must be {required}"
 
 
 def _where(path: JsonPath) -> str:
-    """A place in words that can be typed into a search: ``models[0].name``."""
+    """Return a place in words that can be typed into a search: ``models[0].name``."""
     steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return steps.lstrip(".") or "the file"
 
 
 def _listed(values: Iterable[Any]) -> str:
     return ", ".join(json.dumps(value, ensure_ascii=False) for value in values)
+
+
+class Parsed(Struct, frozen=True):
+    """A JSON value, the offset of each of its parts, and the mistakes of the text by offset.
+
+    Offsets are in characters; a member's is that of its key. A text that is not JSON has no part,
+    and one mistake.
+    """
+
+    value: Any
+    offsets: dict[JsonPath, int]
+    mistakes: dict[int, str]
+
+
+def parse(text: str) -> Parsed:
+    """Read a JSON text and remember where everything stands; raises nothing."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        return Parsed(None, {}, dict([_mistake(error)]))
+    except RecursionError:
+        return Parsed(None, {}, {0: "the file is nested too deep"})
+    except ValueError:  # Python reads no more than 4,300 digits
+        return Parsed(None, {}, {0: "the file holds a number of thousands of digits"})
+    scan = _Scan(text)
+    return Parsed(value, scan.offsets, scan.mistakes)
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Return line and column, both from 1, of a character offset."""
+    start = text.rfind("\n", 0, offset) + 1
+    return text.count("\n", 0, offset) + 1, offset - start + 1
+
+
+def refuse_duplicates(text: str) -> None:
+    """Check that no key of an object stands twice, which msgspec passes over.
+
+    Raises:
+        ValueError: one does.
+    """
+    json.loads(text, object_pairs_hook=_without_duplicates)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key stands twice")
+    return members
+
+
+class _Scan:
+    """A walk over the lexemes of a text that Python's decoder takes."""
+
+    def __init__(self, text: str) -> None:
+        self.offsets: dict[JsonPath, int] = {}
+        self.mistakes: dict[int, str] = {}
+        self._text = text
+        self._path: list[Any] = []  # of the next value; None where a key comes first
+        for match in _LEXEME.finditer(text):
+            self._take(match.group(), match.start())
+
+    def _take(self, lexeme: str, at: int) -> None:
+        path = self._path
+        if lexeme in "}]":
+            path.pop()
+        elif lexeme == ",":
+            path[-1] = path[-1] + 1 if isinstance(path[-1], int) else None
+        elif path and path[-1] is None:
+            self._take_key(lexeme, at)
+        elif lexeme != ":":
+            self._take_value(lexeme, at)
+
+    def _take_key(self, lexeme: str, at: int) -> None:
+        self._path[-1] = json.loads(lexeme)
+        path = tuple(self._path)
+        if path in self.offsets:
+            line, _ = line_and_column(self._text, self.offsets[path])
+            self.mistakes[at] = f"this key stands here again; it is already in line {line}"
+        self.offsets[path] = at
+        if _SURROGATE.search(self._path[-1]):
+            self.mistakes[at] = _HALF
+
+    def _take_value(self, lexeme: str, at: int) -> None:
+        self.offsets.setdefault(tuple(self._path), at)
+        if lexeme in "{[":
+            self._path.append(None if lexeme == "{" else 0)
+        elif lexeme in ("NaN", "Infinity", "-Infinity"):
+            self.mistakes[at] = _NOT_A_NUMBER.format(lexeme)
+        elif lexeme.startswith('"'):
+            if _SURROGATE.search(json.loads(lexeme)):
+                self.mistakes[at] = _HALF
+        elif lexeme[-1].isdigit() and math.isinf(float(lexeme)):
+            self.mistakes[at] = _TOO_LARGE
+
+
+def _mistake(error: json.JSONDecodeError) -> tuple[int, str]:
+    """Return offset and sentence of what is wrong where the decoder stopped."""
+    text, at, reason = error.doc, error.pos, error.msg
+    here = text[at : at + 1]
+    # At a comma too many Python 3.13 stops, earlier ones at the bracket behind it.
+    comma = at if here == "," else len(text[:at].rstrip()) - 1
+    bracket = text[at:].lstrip(" \t\r\n,")[:1]
+    message = f"this is not JSON: {reason[0].lower()}{reason[1:]}"
+    if text.startswith("\ufeff"):
+        message = "the file starts with a byte order mark; save it as UTF-8 without one"
+    elif not text.strip():
+        at, message = len(text), "the file is empty"
+    elif reason.startswith("Unterminated") or (reason.startswith("Invalid c") and here == "\n"):
+        at, message = text.rfind('"', 0, at + 1), _NOT_CLOSED
+    elif bracket in ("}", "]") and text[comma] == ",":
+        at, message = comma, f'this "," is too many before "{bracket}"'
+    elif reason.startswith("Expecting ','") and here == '"':
+        message = 'a "," is missing before this'
+    else:
+        for pattern, sentence in _GRAMMAR:
+            if match := re.compile(pattern).match(text, at):
+                return at, sentence.format(match.group())
+    return at, message

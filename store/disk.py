@@ -10,7 +10,7 @@ import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import disk_usage
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, mkstemp
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,19 +28,19 @@ MISSING: Signature = (0, 0, 0, 0)
 
 
 def signature_of(status: os.stat_result) -> Signature:
-    """What differs when a file was changed or replaced."""
+    """Return what differs when a file was changed or replaced."""
     return status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns
 
 
 def signature_at(path: Path) -> Signature | None:
-    """What differs when a file was changed; ``None`` if there is none, or nobody may look."""
+    """Return the signature of a file; ``None`` if there is none, or nobody may look."""
     with suppress(OSError):
         return signature_of(path.lstat())
     return None
 
 
 class DamagedFileError(OSError):
-    """A file of this service's own says what nobody can read; the sentence says what to do."""
+    """A file of this service's own cannot be understood; the sentence says what to do."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(errno.EIO, sentence)
@@ -51,10 +51,10 @@ class DamagedFileError(OSError):
 
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
-    """A regular file, open for reading.
+    """Open a regular file for reading.
 
     Raises:
-        OSError: it cannot be opened, is a link, or (``EINVAL``) is no regular file.
+        OSError: it cannot be opened, is a link, or (``EINVAL``) is not a regular file.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
@@ -65,7 +65,7 @@ def opened(path: Path) -> Iterator[int]:
 
 
 def read_regular(path: Path) -> bytes:
-    """The bytes of a regular file.
+    """Return the bytes of a regular file.
 
     Raises:
         OSError: see :func:`opened`.
@@ -75,30 +75,17 @@ def read_regular(path: Path) -> bytes:
 
 
 @contextmanager
-def locked(folder: Path, *, wait: bool = True) -> Iterator[int]:
-    """A folder's descriptor under an exclusive lock (flock), for threads and processes.
+def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
+    """Hold the lock (flock) of a folder, or of a file, which is made if it is not there.
+
+    It excludes threads and processes, those that ``shared`` it only from holding it alone.
 
     Raises:
         BlockingIOError: another one has it, and nobody was to ``wait``.
         OSError: it cannot be opened, or is a link.
     """
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield handle
-    finally:
-        os.close(handle)
-
-
-@contextmanager
-def file_locked(path: Path, *, shared: bool, wait: bool) -> Iterator[None]:
-    """Hold a file's lock (flock), alone or ``shared``; the file is made if it is not there.
-
-    Raises:
-        BlockingIOError: another one has it, and nobody was to ``wait``.
-        OSError: it cannot be opened, or is a link.
-    """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o640)
+    is_made = 0 if path.is_dir() else os.O_CREAT
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | is_made, 0o640)
     try:
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
@@ -108,7 +95,7 @@ def file_locked(path: Path, *, shared: bool, wait: bool) -> Iterator[None]:
 
 
 def real_path(path: Path, directory: Path) -> Path:
-    """Where a file is, be it by a link within the directory, as container platforms mount files.
+    """Return where a file is, be it by a link within the directory, as containers mount files.
 
     Raises:
         OSError: it is a link that leads elsewhere.
@@ -142,21 +129,20 @@ def check_regular(handle: int, path: Path) -> None:
 
 @contextmanager
 def drafted(path: Path, data: bytes, mode: int = 0o644) -> Iterator[Path]:
-    """A file beside ``path`` with its new bytes, safe on the disk, to be put in its place.
+    """Write a file beside ``path`` with its new bytes, safe on the disk, to be put in its place.
 
     It has the mode of the file that is there, and its owner where we may give it away; else
-    ``mode``, and the folder's owner. It is gone at the end of the block, in which no other thread
-    or process has a draft of the same file.
+    ``mode``, and the folder's owner. It is gone at the end of the block.
 
     Raises:
         OSError: it could not be written.
     """
-    draft = path.with_name(f".{path.name}.draft")
-    handle = _opened_alone(draft)
+    is_there = path.is_file() and not path.is_symlink()
+    handle, name = mkstemp(".draft", f".{path.name}.", path.parent)
+    draft = Path(name)
     try:
-        is_there = path.is_file() and not path.is_symlink()
         try:
-            with open(handle, "wb", closefd=False) as file:
+            with os.fdopen(handle, "wb") as file:
                 os.fchmod(handle, path.stat().st_mode & 0o777 if is_there else mode)
                 give(handle, path if is_there else path.parent)
                 file.write(data)
@@ -167,32 +153,7 @@ def drafted(path: Path, data: bytes, mode: int = 0o644) -> Iterator[Path]:
             raise
         yield draft
     finally:
-        with suppress(OSError):
-            if is_in_place(draft, handle):  # another may have begun one where ours was
-                draft.unlink()
-        os.close(handle)
-
-
-def _opened_alone(draft: Path) -> int:
-    """Open a new file under a lock, in the place of what a killed process left of it."""
-    while True:
-        try:
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
-        except OSError as error:
-            if error.errno != errno.ELOOP:
-                raise
-            draft.unlink(missing_ok=True)  # never through a link that somebody has laid there
-            continue
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            if is_in_place(draft, handle):
-                if not os.fstat(handle).st_size:
-                    return handle
-                draft.unlink()  # it may be another file's second name: nothing is written into it
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)
+        draft.unlink(missing_ok=True)
 
 
 def atomic_write(path: Path, data: bytes, mode: int = 0o644) -> None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from store.json_positions import JsonPath
+    from store.data_file import JsonPath
     from store.records import Severity
 
 Record = TypeVar("Record", bound=DataFile)
@@ -57,8 +57,8 @@ _WRONGLY_SAID = (
     "take it out there"
 )
 _NEARLY_JSON = (".json", ".json.txt", ".jsonc", ".json5")
-_LIKE_A_FILE, _LIKE_A_FOLDER = 80, 65
-"""Least likeness (of 100) for "did you mean": `withold.json` has 88, `category` 78, `images` 50."""
+_LIKENESS = 75
+"""The least (of 100) for "did you mean": `withold.json` has 88, `category` 78, `images` 50."""
 
 
 class DataDirectoryError(Exception):
@@ -66,12 +66,12 @@ class DataDirectoryError(Exception):
 
 
 class Catalogue(Struct, frozen=True):
-    """What the hand-edited files say. Slugs are file names.
+    """All hand-edited files together. Slugs are file names.
 
     ``files`` names the files that are there, those that cannot be used among them.
-    ``unusable`` says why a file has no version in use, by its name; a former slug that several
-    files claim is there as the file that it would name. ``words_from`` is the notice that goes with
-    ``words``.
+    ``unusable`` has by its name each file without a version in use, and why; a former slug that
+    several files claim is there as the file that it would name. ``words_from`` is the notice that
+    goes with ``words``.
     """
 
     site: Site
@@ -96,17 +96,20 @@ class Catalogue(Struct, frozen=True):
 
     @property
     def unsettled(self) -> Problem | None:
-        """What leaves open whom to ask and at what cost, so that nothing is asked."""
+        """The error that leaves open whom to ask and at what cost, so that nothing is asked."""
         settling = ("site.json", "models.json")
         return next((p for p in self.governing_errors if p.file in settling), None)
 
     def check_governing(self) -> None:
-        """See that a good version of every governing file is in use.
+        """Check that a good version of every governing file is in use.
 
         Raises:
             DataDirectoryError: nothing that follows from these files may be shown or asked.
         """
-        _refuse(self.unusable)
+        for name in GOVERNING:
+            if name in self.unusable:
+                effect = f"without a good {name} nothing is shown or asked"
+                raise DataDirectoryError(f"{self.unusable[name]} ({effect})")
 
     def fault_of(self, folder: str, slug: str) -> Problem | None:
         """Return why a slug of a folder cannot be shown; ``None`` where its record is in use."""
@@ -132,7 +135,7 @@ class Files:
         self._catalogue: Catalogue | None = None
 
     def scan(self, *, settled: bool = False) -> Catalogue:
-        """Look at every file; the same object comes back when nothing changed.
+        """Look at every file and return what they say: the same object where nothing changed.
 
         With ``settled``, a file that changed is believed only when the scan before saw the same of
         it: editors empty files, rename them and write them in pieces. Until then it is as it was.
@@ -158,25 +161,45 @@ class Files:
     def problem_at(
         self, name: str, path: JsonPath, message: str, severity: Severity = "error"
     ) -> Problem:
-        """A problem at one value of a file that could be read."""
+        """Return a problem at one value of a file that could be read."""
         return problem_in(self._loaded[name].text, name, path, message, severity)
 
     def _list(self) -> Listing:
-        """What is there now; a folder that cannot be looked into counts as it was."""
-        listing = _look_into(self._directory)
-        if all(signature == MISSING for signature in listing.files.values()):
+        """List the data directory and its folders; no file is opened.
+
+        A folder that is missing or cannot be looked into counts as it was.
+
+        Raises:
+            DataDirectoryError: there is no data, or nobody has ever been able to look.
+        """
+        files = dict.fromkeys(GOVERNING, MISSING)
+        problems: list[Problem] = []
+        unlisted: list[str] = []
+        if not self._directory.is_dir():
             raise DataDirectoryError(_nothing_in(self._directory))
-        if "" in listing.unlisted and self._catalogue is None:
-            raise DataDirectoryError(f"{self._directory}: {listing.problems[0].message}")
-        problems = [*listing.problems]
-        for folder in listing.unlisted:
-            before = {n: f.signature for n, f in self._loaded.items() if folder_of(n) == folder}
-            listing.files.update(before)
-            is_named = any(problem.file == (folder or ".") for problem in problems)
-            if not is_named and (before or folder == "categories"):
-                message = "the folder is missing; put it back, or an empty one if that is meant"
-                problems.append(Problem(folder, 1, 1, message))
-        return Listing(listing.files, tuple(sorted(problems)), listing.unlisted)
+        for folder in ("", *FOLDERS):
+            try:
+                present, warnings = _look_into(self._directory, folder)
+            except OSError as error:
+                if not folder and self._catalogue is None:
+                    message = f"the data directory {self._directory} cannot be read"
+                    raise DataDirectoryError(f"{message}: {error.strerror}") from error
+                unlisted.append(folder)
+                present = {
+                    n: f.signature for n, f in self._loaded.items() if folder_of(n) == folder
+                }
+                message = f"the folder cannot be looked into: {error.strerror}"
+                if isinstance(error, FileNotFoundError):
+                    message = "the folder is missing; put it back, or an empty one if that is meant"
+                is_missed = present or folder == "categories"
+                if is_missed or not isinstance(error, FileNotFoundError):
+                    problems.append(Problem(folder or ".", 1, 1, message))
+            else:
+                problems += warnings
+            files |= present
+        if all(signature == MISSING for signature in files.values()):
+            raise DataDirectoryError(_nothing_in(self._directory))
+        return Listing(files, tuple(sorted(problems)), tuple(unlisted))
 
     def _believed(self, listing: Listing, seen: Mapping[str, Signature]) -> Listing:
         """Return a listing in which what differs from the one seen before is as it is loaded."""
@@ -189,17 +212,18 @@ class Files:
         return replace(listing, files={**settled, **loaded})
 
     def _look(self, name: str, signature: Signature, *, calm: bool) -> Loaded | None:
-        """A file as it is now; with ``calm``, as it was if it is just being written."""
+        """Return a file as it is now; with ``calm``, as it was if it is just being written."""
         before = self._loaded.get(name)
         if before and before.signature == signature:
             return before
         loaded = load(self._directory, name)
         if loaded is None or (calm and loaded.signature not in (signature, UNREAD)):
             return before
-        taken_in = UNREAD if loaded.signature == UNREAD else signature
+        if loaded.signature != UNREAD:  # a fault that may pass is looked at again
+            loaded = replace(loaded, signature=signature)
         if loaded.record is None and before and before.record:
-            return replace(before, signature=taken_in, problems=loaded.problems)
-        return replace(loaded, signature=taken_in)
+            return replace(before, signature=loaded.signature, problems=loaded.problems)
+        return loaded
 
     def _gather(self) -> Catalogue:
         contested = _contested({name: file.record for name, file in self._loaded.items()})
@@ -268,7 +292,7 @@ class Files:
         return records
 
     def _contradictions(self, site: Site, models: Models) -> Iterator[Problem]:
-        """The assistants whose answers the site does not call what they are: invented, or not."""
+        """Yield a problem for each assistant that the site calls real or invented wrongly."""
         for i, assistant in enumerate(models.models):
             place = ("models", i, "api")
             if assistant.api == "sample" and not site.sample:
@@ -286,7 +310,7 @@ class Files:
 
 
 def check_data_in(directory: Path) -> None:
-    """See that a directory holds data files of ours, however bad they are.
+    """Check that a directory holds data files of ours, however bad they are.
 
     Raises:
         DataDirectoryError: it does not, or nobody may look.
@@ -295,31 +319,13 @@ def check_data_in(directory: Path) -> None:
         raise DataDirectoryError(_nothing_in(directory))
 
 
-def check_start(directory: Path) -> None:
-    """See that a server could start, from the governing files of its data directory alone.
-
-    Raises:
-        DataDirectoryError: it could not.
-    """
-    check_data_in(directory)
-    files = {name: load(directory, name) for name in GOVERNING}
-    _refuse({name: file.problems[0] for name, file in files.items() if file and not file.record})
-
-
-def _refuse(unusable: Mapping[str, Problem]) -> None:
-    for name in GOVERNING:
-        if name in unusable:
-            why = f"without a good {name} nothing is shown or asked"
-            raise DataDirectoryError(f"{unusable[name]} ({why})")
-
-
 def _nothing_in(directory: Path) -> str:
-    """What is wrong with a directory in which no data is found, and what to do."""
-    if directory.is_dir():
-        readable = os.access(directory, os.R_OK | os.X_OK)
-        fault = "holds no data files" if readable else "cannot be read"
-    else:
-        fault = "is no directory" if directory.exists() else "does not exist"
+    """Return what is wrong with a directory in which no data is found, and what to do."""
+    fault = "holds no data files"
+    if not directory.is_dir():
+        fault = "is not a directory" if directory.exists() else "does not exist"
+    elif not os.access(directory, os.R_OK | os.X_OK):
+        fault = "cannot be read"
     return (
         f"the data directory {directory} {fault}; "
         f"`flask init {directory}` fills one, or set DATA_DIR to another"
@@ -354,59 +360,37 @@ class Listing(Struct, frozen=True):
     unlisted: tuple[str, ...]
 
 
-def _look_into(directory: Path) -> Listing:
-    """List the data directory and its folders; no file is opened."""
-    files = dict.fromkeys(GOVERNING, MISSING)
-    problems: list[Problem] = []
-    unlisted: list[str] = []
-    if not directory.is_dir():
-        return Listing(files, (), ())
-    for folder in ("", *FOLDERS):
-        try:
-            entries = _entries(directory, folder)
-        except FileNotFoundError:
-            unlisted.append(folder)
-            continue
-        except OSError as error:
-            why = f"the folder cannot be looked into: {error.strerror}"
-            problems.append(Problem(folder or ".", 1, 1, why))
-            unlisted.append(folder)
-            continue
+def _look_into(directory: Path, folder: str) -> tuple[dict[str, Signature], list[Problem]]:
+    """Return the data files in a folder, and a warning about each entry that may be meant as one.
+
+    Raises:
+        OSError: it cannot be listed, or is a symbolic link and so may lead anywhere.
+    """
+    path, files, warnings = directory / folder, dict[str, Signature](), list[Problem]()
+    if folder and path.is_symlink():
+        raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed")
+    with os.scandir(path) as entries:
         for entry in entries:
             name = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.name.startswith((".", "#")):  # hidden, or an editor's for a while
+                continue
             if name in SINGLE or (folder and name.endswith(".json")):
                 with suppress(FileNotFoundError):
                     files[name] = signature_of(entry.stat(follow_symlinks=False))
                     if entry.is_symlink():  # what it leads to may change
                         files[name] = signature_of(entry.stat())
-            elif message := _oddity(entry, folder):
-                problems.append(Problem(name, 1, 1, message, "warning"))
-    return Listing(files, tuple(problems), tuple(unlisted))
+            elif message := _oddity(entry.name, folder):
+                warnings.append(Problem(name, 1, 1, message, "warning"))
+    return files, warnings
 
 
-def _entries(directory: Path, folder: str) -> list[os.DirEntry[str]]:
-    """The entries of a folder, without the hidden and temporary files of editors.
-
-    Raises:
-        OSError: it cannot be listed, or is a symbolic link and so may lead anywhere.
-    """
-    path = directory / folder
-    if folder and path.is_symlink():
-        raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed")
-    with os.scandir(path) as entries:
-        return [entry for entry in entries if not entry.name.startswith((".", "#"))]
-
-
-def _oddity(entry: os.DirEntry[str], folder: str) -> str | None:
-    """A warning for an entry that is not read and may be meant to be; ``None`` for any other."""
-    is_folder = entry.is_dir(follow_symlinks=False)
-    is_nearly = entry.name.lower().endswith(_NEARLY_JSON)
-    if folder and is_folder:
-        return f"folders inside {folder} are not read"
+def _oddity(name: str, folder: str) -> str | None:
+    """Return a warning about an entry that is not read and may be meant to be."""
     if folder:
+        is_nearly = name.lower().endswith(_NEARLY_JSON)
         return "is not read: the name of a data file ends in .json" if is_nearly else None
-    if entry.name in FOLDERS or not (is_folder or is_nearly):
+    if name in FOLDERS or name.startswith(tuple(SINGLE)):  # editors' copies of what is read
         return None
-    known, cutoff = (FOLDERS, _LIKE_A_FOLDER) if is_folder else (SINGLE, _LIKE_A_FILE)
-    close = process.extractOne(entry.name, list(known), scorer=fuzz.ratio, score_cutoff=cutoff)
+    names = [*SINGLE, *FOLDERS]
+    close = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=_LIKENESS)
     return f"is not read; did you mean {close[0]}?" if close else None

@@ -21,9 +21,9 @@ from gunicorn.glogging import Logger
 from gunicorn.http.errors import ParseException
 
 from store import monitoring
-from store.files import DataDirectoryError, check_start
+from store.files import DataDirectoryError, Files
 from store.settings import Settings, SettingsError
-from store.times import rfc3339
+from store.text import rfc3339
 from store.web.errors import handle_malformed_body
 from store.web.hosts import address
 
@@ -50,7 +50,7 @@ class OneLine(logging.Formatter):
     """Every record as one line of JSON, a stack trace in it if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without the newline."""
+        """Return the line, without the newline."""
         line = {
             "time": rfc3339(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname.lower(),
@@ -85,8 +85,8 @@ def on_starting(server: Any) -> None:
     """
     server.notify_socket = os.environ.pop("NOTIFY_SOCKET", None)
     try:
-        _read_dotenv(server)
-        check_start(Settings.from_env().data_dir)
+        _read_dotenv()
+        Files(Settings.from_env().data_dir).scan().check_governing()
     except (DataDirectoryError, SettingsError) as error:
         server.log.critical("%s", error)
         sys.exit(1)
@@ -102,22 +102,18 @@ def post_fork(server: Any, worker: Any) -> None:
         os.environ["LISTENING_AT"] = address(listener[0], listener[1], scheme)
 
 
-def _read_dotenv(server: Any) -> None:
+def _read_dotenv() -> None:
     """Read ``.env`` as the ``flask`` command does; the environment's own values stand.
 
     Raises:
-        SettingsError: it cannot be read, and nothing else says which data to serve; gunicorn
-            prints the sentence and ends.
+        SettingsError: it cannot be read, and may say which data to serve.
     """
-    if not get_load_dotenv():
-        return
     try:
-        load_dotenv()
+        if get_load_dotenv():
+            load_dotenv()
     except (OSError, ValueError) as error:
-        if not os.environ.get("DATA_DIR"):
-            message = f".env cannot be read, and may say which data to serve: {error}"
-            raise SettingsError(message) from None
-        server.log.warning(".env cannot be read and is left out: %s", error)
+        hint = "mend it, or set FLASK_SKIP_DOTENV=1 to leave it out"
+        raise SettingsError(f".env cannot be read: {error}; {hint}") from None
 
 
 def post_worker_init(worker: Any) -> None:

@@ -1,7 +1,7 @@
 """The append-only poll log: one file for each category, one JSON line for each poll.
 
-What a line is, :mod:`store.line_codec` says. A newline commits a record. What is acknowledged has
-been written in one piece and fsynced; what has been written is never changed. Readers take the
+A newline commits a record; its bytes are described in :mod:`store.line_codec`. A record is
+acknowledged once it was written in one piece and fsynced, and is never changed. Readers take the
 file as it is and repair nothing; the writer, who holds the file's lock, first sets a torn tail
 aside in ``<slug>.jsonl.torn``. Other damage is kept, skipped and reported.
 """
@@ -39,7 +39,7 @@ from store.line_codec import (
     whole_lines,
 )
 from store.records import Problem
-from store.times import rfc3339
+from store.text import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from store.records import Poll
 
 _LONGEST = 200
-"""Characters of a reason; the reader of JSON may quote what a line says."""
+"""Characters of a reason at most; the reader of JSON may quote a line in it."""
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
 
 
@@ -59,7 +59,7 @@ class HistoryError(Exception):
 
 
 class Stored(Struct, frozen=True):
-    """A poll and where its line stands: a slug's file, byte offsets without newline, number."""
+    """A poll and the place of its line: a slug's file, byte offsets without newline, number."""
 
     poll: Poll
     file: str
@@ -69,7 +69,7 @@ class Stored(Struct, frozen=True):
 
 
 class Log(Struct, frozen=True):
-    """What the history file of a slug holds, oldest first, and what in it could not be read.
+    """The polls in the history file of a slug, oldest first, and what in it could not be read.
 
     ``open`` are the ledger's entries for lines of days that are not closed yet.
     """
@@ -82,15 +82,15 @@ class Log(Struct, frozen=True):
 
     @property
     def unread(self) -> bool:
-        """Whether nobody knows what the file held: it cannot be read, or has lost some of it."""
+        """True if the file cannot be read, or has lost lines: nobody knows what it held."""
         return self.signature is None and bool(self.problems)
 
 
 class History:
     """The history files in one directory: read by anyone, appended to by one writer at a time.
 
-    ``ledger`` is the one that proves them, as of the last look; ``fault`` says why it is not known,
-    or not any more. In what is ``published`` redacted lines stand for those that are withheld.
+    ``ledger`` is the one that proves them, as of the last look; ``fault`` is set while it cannot be
+    read. In what is ``published`` redacted lines stand for those that are withheld.
     """
 
     def __init__(self, directory: Path, *, published: bool = False) -> None:
@@ -103,33 +103,33 @@ class History:
         self._broken: set[Path] = set()
 
     def path(self, slug: str) -> Path:
-        """The file of a category; ``slug`` is a category's, never a request's text."""
+        """Return the file of a category; ``slug`` is a category's, never a request's text."""
         return self._directory / f"{slug}.jsonl"
 
     def signatures(self) -> dict[str, Signature]:
-        """The slug of every history file with a signature that changes when the file does.
+        """Return by slug a signature of every history file, which changes when the file does.
 
         Raises:
             HistoryError: the directory is there and cannot be looked into.
         """
         self._look_at_ledger()
-        found: dict[str, Signature] = {}
+        signatures: dict[str, Signature] = {}
         try:
             with suppress(FileNotFoundError), os.scandir(self._directory) as entries:
                 for entry in entries:
                     if entry.name.endswith(".jsonl"):
                         with suppress(FileNotFoundError):  # it has just gone
                             status = entry.stat(follow_symlinks=False)
-                            found[entry.name.removesuffix(".jsonl")] = signature_of(status)
+                            signatures[entry.name.removesuffix(".jsonl")] = signature_of(status)
         except OSError as error:
             reason = f"the folder history cannot be looked into: {error.strerror}"
             raise HistoryError(reason) from error
-        return found
+        return signatures
 
     def read(self, slug: str) -> Log:
-        """Every readable poll of a file, oldest first; a file that is not there is empty.
+        """Return every readable poll of a file, oldest first; a file that is not there is empty.
 
-        One that has lost what it once held is as one that cannot be read.
+        Of one that has lost closed lines nothing is read, as of one that cannot be.
         """
         if self._proof_files is None:
             self._look_at_ledger()
@@ -137,17 +137,17 @@ class History:
             return Log(slug, problems=(self.fault,))
         try:
             with opened(self.path(slug)) as handle:
-                found = os.fstat(handle)
-                data = os.pread(handle, found.st_size, 0)
+                status = os.fstat(handle)
+                data = os.pread(handle, status.st_size, 0)
         except FileNotFoundError:
-            found, data = None, b""
+            status, data = None, b""
         except OSError as error:
             why = f"cannot be read: {error.strerror}"
             return Log(slug, problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
         stamps = [stamp(line, published=self._published) for line in whole_lines(data)]
-        if problem := self._loss(slug, stamps if found else None):
+        if problem := self._loss(slug, stamps if status else None):
             return Log(slug, problems=(problem,))
-        if found is None:
+        if status is None:
             return Log(slug)
         polls: list[Stored] = []
         problems: list[Problem] = []
@@ -161,10 +161,10 @@ class History:
                 problems.append(_unreadable(slug, number, error, torn=torn))
         tail = stamps[self.ledger.last(slug).lines :]
         entries = tuple(self.ledger.open_entries(slug, tail))
-        return Log(slug, tuple(polls), tuple(problems), signature_of(found), entries)
+        return Log(slug, tuple(polls), tuple(problems), signature_of(status), entries)
 
     def remembered(self) -> list[str]:
-        """The slug of every history file that the ledger says held something."""
+        """Return the slugs of the history files that hold lines by the ledger."""
         return [file for file, entry in self.ledger.newest.items() if entry.lines]
 
     def _look_at_ledger(self) -> None:
@@ -184,25 +184,26 @@ class History:
             self.fault = Problem(f"{FOLDER}/{LEDGER}", 1, 1, f"cannot be read: {error.strerror}")
 
     def _loss(self, slug: str, stamps: Sequence[Stamp] | None) -> Problem | None:
-        """That a file lacks lines of its closed days; ``stamps``, of all, are None without a file.
+        """Return a problem if a file lacks lines of closed days.
 
-        When all files are away, as with a disk that is not mounted, no other may be begun.
+        ``stamps`` are those of all its lines, ``None`` without a file.
         """
         if stamps is None and self.remembered() and not any(self._directory.glob("*.jsonl")):
+            # A disk that is not mounted: no other file may be begun in its place.
             message = "every file in it is gone; put them back (is their disk there?), or "
             return Problem("history", 1, 1, message + _accept("--all"))
         if self.ledger.holds(slug, stamps or ()):
             return None
-        what = "the file is gone" if stamps is None else "it was cut short or changed"
+        loss = "the file is gone" if stamps is None else "it was cut short or changed"
         entry = self.ledger.newest[slug]
         message = (
-            f"{what}: on {entry.day}, which is closed, it had {entry.lines:,} lines "
+            f"{loss}: on {entry.day}, which is closed, it had {entry.lines:,} lines "
             f"({entry.bytes:,} bytes); put it back from a copy, or {_accept(slug)}"
         )
         return Problem(f"history/{slug}.jsonl", 1, 1, message)
 
     def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The raw lines at the given byte offsets of a file, read in one piece.
+        """Return the raw lines at the given byte offsets of a file, read in one piece.
 
         Raises:
             HistoryError: the file cannot be read just now, or somebody changed it since.
@@ -248,7 +249,7 @@ class History:
                     sync_directory(self._directory.parent)
                 time = max(now, _last_time(data, (slug, *beside), withheld))
                 self._check_open(time)
-                sealed = _sealed_anew(polls, time, b"".join([*others, data]))
+                sealed = _seal(polls, time, b"".join([*others, data]))
                 lines = unfinished + b"".join(line for _, line in sealed)
                 self._write(handle, len(data), lines, path)
         return tuple(poll for poll, _ in sealed)
@@ -270,10 +271,10 @@ class History:
 
     @contextmanager
     def _writing(self, path: Path) -> Iterator[None]:
-        """A time in which no day is closed and the ledger is sound; what fails then is one error.
+        """Hold off the closing of days, with a sound ledger; whatever fails meanwhile is one error.
 
         Raises:
-            HistoryError: what is done in it failed, or must not be begun.
+            HistoryError: writing failed, or must not be begun.
         """
         if path in self._broken:
             raise HistoryError(f"{path.name}: an earlier write failed; restart after a disk check")
@@ -298,7 +299,7 @@ class History:
 
     @contextmanager
     def _locked(self, path: Path) -> Iterator[int]:
-        """An open file that no other process or thread appends to meanwhile."""
+        """Open a file to which no other process or thread appends meanwhile."""
         self._directory.mkdir(mode=0o750, exist_ok=True)
         while True:
             handle = os.open(path, _APPENDING, 0o640)
@@ -311,11 +312,7 @@ class History:
                 os.close(handle)
 
     def _write(self, handle: int, end: int, data: bytes, path: Path) -> None:
-        """One write, one fsync; a write that fails leaves the file as it was.
-
-        After a failed fsync the kernel may have dropped what it had not written, and says so only
-        once: this writer then refuses to go on with the file, as after all but a full disk.
-        """
+        """Write once and fsync once; a write that fails leaves the file as it was."""
         is_written = False
         try:
             if (count := os.write(handle, data)) < len(data):
@@ -324,6 +321,8 @@ class History:
             is_written = True
             os.fsync(handle)
         except OSError as error:
+            # After a failed fsync the kernel may have dropped what it had not written, and says so
+            # only once. So this writer goes on with the file only after a disk that was full.
             if is_written or error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 self._broken.add(path)
             try:
@@ -338,7 +337,7 @@ def _accept(which: str) -> str:
 
 
 def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
-    """Bring a locked file to a clean end: what it holds then, and what is to be written first.
+    """Bring a locked file to a clean end; return what it holds then, and what must come first.
 
     A torn last line is set aside. One that only lacks its newline, as an editor may have left it,
     stays: then the newline goes first. Empty lines that an editor left there go: a record may have
@@ -361,12 +360,12 @@ def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
 
 
 def _is_torn(tail: bytes) -> bool:
-    """Whether what stands after the last newline is no record, nor records with other line ends."""
+    """Return whether a last line is not a record, nor several with other line ends."""
     return not any(map(has_valid_checksum, tail.split(b"\r")))
 
 
 def _last_time(data: bytes, slugs: Collection[str], withheld: Collection[str]) -> str:
-    """The time of the newest poll that counts, or an empty string that sorts before any time."""
+    """Return the time of the newest poll that counts; an empty one, which precedes any, if none."""
     newest, ids = "", set[str]()
     for line in data.split(b"\n"):
         with suppress(ValueError):
@@ -377,8 +376,8 @@ def _last_time(data: bytes, slugs: Collection[str], withheld: Collection[str]) -
     return newest
 
 
-def _sealed_anew(polls: Sequence[Poll], time: str, held: bytes) -> list[tuple[Poll, bytes]]:
-    """Polls sealed at a time, each a second later as long as its id is held already.
+def _seal(polls: Sequence[Poll], time: str, lines: bytes) -> list[tuple[Poll, bytes]]:
+    """Seal polls at a time, each a second later as long as its id is among ``lines`` already.
 
     Raises:
         ValueError: a poll would be damage as soon as it is written.
@@ -386,17 +385,17 @@ def _sealed_anew(polls: Sequence[Poll], time: str, held: bytes) -> list[tuple[Po
     sealed: list[tuple[Poll, bytes]] = []
     for poll in polls:
         record, line = encode_line(poll, time)
-        while b'"id":"%b"' % record.id.encode() in held:
+        while b'"id":"%b"' % record.id.encode() in lines:
             time = rfc3339(datetime.fromisoformat(time) + timedelta(seconds=1))
             record, line = encode_line(poll, time)
         decode_line(line[:-1])
         sealed.append((record, line))
-        held += line
+        lines += line
     return sealed
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Number, offset and text of every line, the newline and empty lines at the end excluded."""
+    """Yield number, offset and text of every line, without newlines and empty lines at the end."""
     start = 0
     for number, line in enumerate(BytesIO(data.rstrip(b"\n")), start=1):
         yield number, start, line.removesuffix(b"\n")
@@ -404,7 +403,7 @@ def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def damage(slug: str, line: int, why: str) -> Problem:
-    """A line of a history file that counts nowhere."""
+    """Return the problem of a line of a history file that counts nowhere."""
     return Problem(f"history/{slug}.jsonl", line, 1, f"a damaged record is left out: {why}")
 
 

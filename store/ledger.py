@@ -1,4 +1,4 @@
-"""The ledger: how far each history file reached on each closed day, and who may add to it.
+"""The ledger: how far each history file reached on each closed day, and when a day closes.
 
 Its two files are append-only. ``proof/ledger.jsonl`` has an :class:`Entry` for each file that grew
 on a day, ``proof/heads.jsonl`` a :class:`Head` for the day. A chain commits to the bytes, the order
@@ -19,9 +19,9 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from store.disk import append_lines, file_locked, make_folder, opened, read_regular, set_aside
+from store.disk import append_lines, locked, make_folder, opened, read_regular, set_aside
 from store.line_codec import stamp, whole, whole_lines
-from store.records import MAX_SLUG, SLUG_PATTERN, is_slug
+from store.text import MAX_SLUG, SLUG_PATTERN, is_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ Record = TypeVar("Record", "Entry", "Head")
 
 
 class LedgerError(Exception):
-    """A file of the ledger is not what was once written: which, in which line, and why."""
+    """A file of the ledger differs from what was once written: which, in which line, and why."""
 
     def __init__(self, name: str, line: int, reason: str) -> None:
         super().__init__(f"{FOLDER}/{name}:{line}: {reason}")
@@ -45,7 +45,7 @@ class LedgerError(Exception):
 
 
 class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """How far a history file reached when a day was closed: lines, bytes and its chain.
+    """The extent of a history file when a day was closed: lines, bytes and its chain.
 
     Where a person ``accepted`` a loss, ``was`` is the chain before, empty if nobody knows it.
     """
@@ -61,7 +61,7 @@ class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True,
 
     @property
     def reach(self) -> tuple[int, int, str]:
-        """How far the file reached, whatever the day: lines, bytes and chain."""
+        """The extent of the file, whatever the day: lines, bytes and chain."""
         return self.lines, self.bytes, self.chain
 
 
@@ -115,7 +115,7 @@ def day_after(day: str) -> str:
 
 
 class Ledger(Struct):
-    """What the two files of a ledger say together.
+    """The two files of a ledger read together.
 
     ``newest`` has each file's newest entry, ``ends`` the days and line counts of all since its
     newest acceptance, which is in ``accepted``. ``heads`` are those that close days; ``closed`` is
@@ -248,7 +248,7 @@ def parse(ledger: bytes, heads: bytes, result: Ledger | None = None) -> Ledger:
 
 
 def _days(ledger: Ledger) -> set[str]:
-    """The days of entries without a head; of acceptances alone the first, which closes them all."""
+    """Return the days of entries without a head; of acceptances alone the first, closing all."""
     days = sorted(entry.day for entry in ledger.pending)
     return {entry.day for entry in ledger.pending if not entry.accepted} or set(days[:1])
 
@@ -256,8 +256,8 @@ def _days(ledger: Ledger) -> set[str]:
 class Proof:
     """The folder ``proof`` of a data directory: reads its ledger, closes days, notes acceptances.
 
-    Who appends to history shares its lock and who closes excludes them, so that no line of a day
-    comes after its closing.
+    Whoever appends to history shares its lock and whoever closes holds it alone, so that no line
+    of a day comes after its closing.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -271,7 +271,7 @@ class Proof:
             LedgerError: they are gone while there is history that they should prove.
             OSError: one cannot be read.
         """
-        files = {HEADS: b"", LEDGER: b""}  # heads first, for a closing writes them last
+        files = {HEADS: b"", LEDGER: b""}  # heads first: a closing meanwhile writes them last
         for name in files:
             with suppress(FileNotFoundError):
                 files[name] = whole(read_regular(self._home / name))
@@ -295,7 +295,7 @@ class Proof:
             OSError: the folder cannot be made or written to.
         """
         make_folder(self._home)
-        with file_locked(self._home / ".lock", shared=shared, wait=wait):
+        with locked(self._home / ".lock", shared=shared, wait=wait):
             is_new = not any((self._home / name).exists() for name in (LEDGER, HEADS))
             if is_new and not self._files():
                 append_lines(self._home / LEDGER, b"")
@@ -369,7 +369,7 @@ class Proof:
         append_lines(self._home / name, msgspec.json.Encoder().encode_lines(records))
 
     def _files(self) -> list[str]:
-        """The names of the history files that hold something, sorted."""
+        """Return the names of the history files that hold something, sorted."""
         paths = (path for path in self._history.glob("*.jsonl") if is_slug(path.stem))
         return sorted(path.stem for path in paths if path.is_file() and path.stat().st_size)
 

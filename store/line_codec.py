@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET
 
-from store.cleaning import clean
-from store.records import DOMAIN_PATTERN, MAX_NAME, Poll, Withholding
+from store.records import MAX_NAME, Poll, Withholding
+from store.text import DOMAIN_PATTERN, clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ _DOMAIN = re.compile(DOMAIN_PATTERN)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ", re.ASCII)
 _TIME_MEMBER = re.compile(rb'"polledAt":"([2-8]\d{3}-\d\d-\d\d)T\d\d:\d\d:\d\dZ"')
 Stamp = tuple[bytes, int, str]
-"""What the ledger needs to know of a line: SHA-256, size in bytes, and the UTC day it bears."""
+"""A line as the ledger knows it: SHA-256, size in bytes, and the UTC day it bears."""
 _REDACTED = re.compile(
     rb'"withheld":true(?:,"crc":"[0-9a-f]{8}")?,"sha256":"([0-9a-f]{64})","bytes":(\d{1,12})\}\Z'
 )
@@ -59,9 +59,9 @@ def whole_lines(data: bytes) -> list[bytes]:
 
 
 def stamp(line: bytes, *, published: bool = False) -> Stamp:
-    """Return what the ledger needs to know of a line; its day is empty where it bears none.
+    """Return the stamp of a line; its day is empty where it bears none.
 
-    Where a redacted line may stand, in what is ``published``, that is of the line in its place.
+    In what is ``published`` a redacted line has the stamp of the line in whose place it stands.
     """
     match = _TIME_MEMBER.search(line)
     day = match[1].decode() if match else ""
@@ -69,8 +69,8 @@ def stamp(line: bytes, *, published: bool = False) -> Stamp:
         date.fromisoformat(day)
     except ValueError:
         day = ""
-    there = redaction_of(line) if published else None
-    return (*(there or (hashlib.sha256(line).digest(), len(line))), day)
+    original = redaction_of(line) if published else None
+    return (*(original or (hashlib.sha256(line).digest(), len(line))), day)
 
 
 def encode_line(poll: Poll, polled_at: str) -> tuple[Poll, bytes]:
@@ -114,19 +114,19 @@ def decode_line(line: bytes, *, published: bool = False) -> Poll:
 
 
 def has_valid_checksum(line: bytes) -> bool:
-    """Whether a line ends in the checksum of what stands before it."""
+    """Return whether a line ends in the checksum of what stands before it."""
     crc = zlib.crc32(b"}", zlib.crc32(memoryview(line)[:-CRC_SIZE]))
     return line[-CRC_SIZE:] == b',"crc":"%08x"}' % crc
 
 
 def id_of(line: bytes) -> str:
-    """What stands in a line's place for the id."""
+    """Return what stands in a line's place for the id."""
     start = len(_BEFORE_ID) + len('"id":"')
     return line[start : start + _ID_SIZE].decode("ascii", "replace")
 
 
 def _is_identified(line: bytes, identity: str) -> bool:
-    """Whether a sealed line's id stands in its place and is the start of the line's digest."""
+    """Return whether a sealed line's id stands in its place and is the start of its digest."""
     head = b'%b"id":"%b",' % (_BEFORE_ID, identity.encode())
     digest = hashlib.sha256(_BEFORE_ID)
     digest.update(memoryview(line)[len(head) : -CRC_SIZE])  # not copied: all lines come by here
@@ -195,9 +195,9 @@ def _check_answer(poll: Poll) -> None:
         if pick.rank != place:
             raise ValueError("the ranks in ranking are not 1, 2, 3 and so on")
         if not _is_name(pick.product):
-            raise ValueError(f"the name of #{place} is none that a poll can have brought")
+            raise ValueError(f"the name of #{place} is not one that a poll can have brought")
         if pick.domain is not None and not _is_domain(pick.domain):
-            raise ValueError(f"the domain of #{place} is no plain domain such as zoho.com")
+            raise ValueError(f"the domain of #{place} is not a plain domain such as zoho.com")
     if len(poll.ranking) > MOST_PICKS:
         raise ValueError(f"the ranking holds {len(poll.ranking)} picks, more than {MOST_PICKS}")
     if poll.pick != (poll.ranking[0].product if poll.ranking else None):
@@ -211,7 +211,7 @@ def _check_answer(poll: Poll) -> None:
 
 @lru_cache(maxsize=1 << 16)  # the same names come again and again: all lines come by here
 def _is_name(text: str) -> bool:
-    """Whether a product's name is as a poll cleans it: nothing hidden in it, and not too long."""
+    """Return whether a product's name is as a poll cleans it: nothing hidden, and not too long."""
     return 0 < len(text) <= MAX_NAME and clean(text) == text
 
 

@@ -1,4 +1,4 @@
-"""What a data file can say: one frozen struct for each kind of record.
+"""The records of data files and history: one frozen struct for each kind.
 
 The same structs read, validate and document the files. Hand-edited files are strict: an unknown
 key is an error, so that a typing mistake is never silently ignored. Polls are what we write
@@ -9,19 +9,12 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import re
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
-from store import urls
-from store.cleaning import NEVER_NEEDED
-
-SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
-MAX_SLUG = 100
-"""Characters of a slug at most, a published promise (store/README.md, Answers)."""
-DOMAIN_PATTERN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$"
+from store.text import DOMAIN_PATTERN, MAX_SLUG, NEVER_NEEDED, SLUG_PATTERN, URL_RULE, ascii_url
 
 MAX_NAME = 120
 """Characters of a product's name that a poll can bring."""
@@ -40,7 +33,6 @@ Slug = Annotated[
         description="a slug: lower-case letters a-z, digits and single hyphens between them",
     ),
 ]
-"""What a request may name a slug with, as answers describe it."""
 Line = Annotated[
     str,
     Meta(
@@ -62,7 +54,7 @@ HttpUrl = Annotated[
     str,
     Meta(
         max_length=500,
-        description=urls.DESCRIPTION,
+        description=URL_RULE,
         extra_json_schema={"format": "iri"},
     ),
 ]
@@ -96,11 +88,11 @@ FailureKind = Literal[
     "refusal", "empty", "truncated", "parse", "schema", "interrupted",
 ]  # fmt: skip
 ServedFailure = Literal[FailureKind, "withheld"]
-"""Why a poll has no answer to show; a line of history never says that it is withheld."""
+"""The kinds of failure in answers; a line of history never says that it is withheld."""
 
 
 class DataFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every hand-edited file carries: its version and, for editors, its schema."""
+    """The members of every hand-edited file: its version and, for editors, its schema."""
 
     schema: str | UnsetType = field(default=UNSET, name="$schema")
     version: Literal[1]
@@ -134,10 +126,10 @@ def _hold_ascii_url(record: Site | Assistant) -> None:
     """Hold the base URL in ASCII.
 
     Raises:
-        ValueError: it is no http or https address; msgspec reports it as a bad value.
+        ValueError: it is not an http or https address; msgspec reports it as a bad value.
     """
     if record.base_url is not None:
-        force_setattr(record, "base_url", urls.ascii_url(record.base_url))
+        force_setattr(record, "base_url", ascii_url(record.base_url))
 
 
 class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -204,7 +196,7 @@ class Category(DataFile, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        """What stands after "for" in a verdict: the topic, else the title without "Best".
+        """The words after "for" in a verdict: the topic, else the title without "Best".
 
         >>> Category(version=1, title="Best CRM software", question="What is best?").subject
         'CRM software'
@@ -212,12 +204,12 @@ class Category(DataFile, frozen=True, kw_only=True):
         return self.topic or self.title.removeprefix("Best ")
 
     def wording(self, question: str) -> str:
-        """The present question if the one that was asked means the same, else that one."""
+        """Return the present question if the one that was asked means the same, else that one."""
         return self.question if question in self.former_questions else question
 
 
 class Product(DataFile, frozen=True, kw_only=True):
-    """``products/<slug>.json``: what a curator knows of a product that models name."""
+    """``products/<slug>.json``: a product that models name, as a curator knows it."""
 
     name: Line
     maker: Line | None = None
@@ -239,7 +231,7 @@ class WrittenExperiment(DataFile, frozen=True, kw_only=True):
 
 
 class Instrument(DataFile, frozen=True, kw_only=True):
-    """``instruments/<id>.json``: what an assistant was asked with, all but the question.
+    """``instruments/<id>.json``: all that an assistant was asked with, but the question.
 
     Polling writes it, once; the id is the start of the SHA-256 of its bytes. ``request`` is the
     body as it is sent, with ``{system}`` and ``{prompt}`` where these two texts stand; in
@@ -261,7 +253,7 @@ def instrument_id(data: bytes) -> str:
 
 
 class Synonyms(DataFile, frozen=True, kw_only=True):
-    """``synonyms.json``: groups of phrases, names of one thing and what those who need it say."""
+    """``synonyms.json``: groups of phrases: names of one thing, and ways to say the need of it."""
 
     synonyms: tuple[Annotated[tuple[Line, ...], Meta(min_length=2)], ...]
 
@@ -282,7 +274,7 @@ class TopicPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Topic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a reader browses by; a category may belong to several topics.
+    """A shelf for readers who browse; a category may belong to several.
 
     The home page shows topics of one ``group`` together.
     """
@@ -298,20 +290,9 @@ class Topics(DataFile, frozen=True, kw_only=True):
 
     topics: tuple[Topic, ...]
 
-    def __post_init__(self) -> None:
-        """See that every topic, and every part of a topic, has an address of its own.
-
-        Raises:
-            ValueError: two share a slug; msgspec reports it as a bad value.
-        """
-        parts = ([part.slug for part in topic.parts] for topic in self.topics)
-        for slugs in ([topic.slug for topic in self.topics], *parts):
-            if twice := next((slug for slug in slugs if slugs.count(slug) > 1), None):
-                raise ValueError(f'the slug "{twice}" is there twice; give each its own')
-
 
 class Withholding(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why and since when the texts of one poll are not shown."""
+    """The reason for which the texts of one poll are not shown, and since when."""
 
     reason: Line
     date: dt.date
@@ -338,7 +319,7 @@ FOLDERS: dict[str, type[DataFile]] = {
     "instruments": Instrument,
 }
 GOVERNING = ("site.json", "models.json", "withheld.json", "topics.json")
-"""What every answer follows from: all must be there, and nothing starts without a good version."""
+"""Files from which every answer follows: nothing starts without a good version of each."""
 
 
 # A poll and its parts hold text and numbers only. No cycle can form, so the collector of cycles
@@ -363,7 +344,7 @@ class NearMiss(Struct, frozen=True, gc=False):
 
 
 class Usage(Struct, frozen=True, rename="camel"):
-    """What one poll cost: tokens as the provider counted them, US dollars if prices are known.
+    """The cost of one poll: tokens as the provider counted them, US dollars if prices are known.
 
     ``searches`` are those of the web, where the provider states them.
     """
@@ -375,7 +356,7 @@ class Usage(Struct, frozen=True, rename="camel"):
 
 
 class Answer(Struct, frozen=True):
-    """What a model said, cleaned: one to five picks, best first. ``notes`` say what was mended."""
+    """A model's answer, cleaned: one to five picks, best first. ``notes`` say what was mended."""
 
     ranking: tuple[Pick, ...]
     missed: tuple[NearMiss, ...] = ()
@@ -384,15 +365,15 @@ class Answer(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """Why a poll brought no answer: a kind for programs, a sentence for people.
+    """The lack of an answer: a kind for programs, a sentence for people.
 
-    ``said`` is what the model wrote instead, as it came, where its beginning should be kept.
+    ``excerpt`` is the model's own text, as it was sent, where its beginning should be kept.
     """
 
     kind: FailureKind
     error: str
     notes: tuple[str, ...] = ()
-    said: str | None = None
+    excerpt: str | None = None
 
 
 class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
@@ -430,12 +411,12 @@ class Poll(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
 
     @property
     def succeeded(self) -> bool:
-        """Whether the poll brought an answer that may be counted."""
+        """True if the poll brought an answer that may be counted."""
         return self.pick is not None
 
     @property
     def is_invented(self) -> bool:
-        """Whether a sample assistant answered, which only the id of its request tells for good."""
+        """True if a sample assistant answered, which only the id of its request tells for good."""
         return self.request_id is not None and self.request_id.startswith(SAMPLE)
 
 
@@ -459,26 +440,9 @@ class Problem(Struct, frozen=True, order=True):
         for name in ("file", "message"):
             text = getattr(self, name)
             if not text.isprintable():
-                force_setattr(self, name, _printable(text))
+                escaped = (ascii(c)[1:-1] if not c.isprintable() else c for c in text)
+                force_setattr(self, name, "".join(escaped))
 
     def __str__(self) -> str:
-        """``file:line:column: message``, the form editors and compilers use."""
+        """Return ``file:line:column: message``, the form that editors and compilers use."""
         return f"{self.file}:{self.line}:{self.column}: {self.message}"
-
-
-def _printable(text: str) -> str:
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
-    )
-
-
-def is_slug(text: str) -> bool:
-    """Whether a text is lower-case words joined by single hyphens, at most 100 characters.
-
-    >>> is_slug("crm-software"), is_slug("CRM--software")
-    (True, False)
-    """
-    return len(text) <= MAX_SLUG and _SLUG.fullmatch(text) is not None
-
-
-_SLUG = re.compile(SLUG_PATTERN)

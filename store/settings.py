@@ -1,4 +1,4 @@
-"""What the environment can say. The only reader of ``os.environ``."""
+"""Settings from the environment; beside gunicorn's, the only reader of ``os.environ``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.urls import ascii_url
+from store.text import ascii_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,11 +24,11 @@ NOT_THE_SAMPLE = (
 
 
 class SettingsError(Exception):
-    """The environment asks for something that cannot be; the sentence says what to change."""
+    """A setting has a value that cannot be used; the sentence says what to change."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Where the data is and how the service is reached.
+    """The settings of a process: where the data is and how the service is reached.
 
     With ``poll_enabled`` a serving process polls on schedule, looking every ``poll_tick`` seconds.
     ``metrics_port`` serves figures.
@@ -70,20 +70,20 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def has_own_data(self) -> bool:
-        """Whether ``DATA_DIR`` was set, be it to the checkout's own sample."""
+        """True if ``DATA_DIR`` was set, be it to the checkout's own sample."""
         return self.data_dir != SHIPPED_DATA or bool(self.environ.get("DATA_DIR"))
 
     def address(self, of_site: str | None) -> str | None:
-        """The service's public address, without a slash at its end; ``site.json`` may give one."""
-        found = self.base_url or of_site
-        return found.rstrip("/") if found else None
+        """Return the public address, without a slash at its end; ``site.json`` may give one."""
+        address = self.base_url or of_site
+        return address.rstrip("/") if address else None
 
     def __repr__(self) -> str:
-        """The data directory only: any other value may hold a key that was pasted there."""
+        """Return the data directory only: any other value may hold a key that was pasted there."""
         return f"Settings(data_dir={self.data_dir!r})"
 
     def secret(self, name: str) -> str | None:
-        """The value of a variable, or of the file that ``<name>_FILE`` names; ``None`` if unset.
+        """Return a variable, or the text of the file that ``<name>_FILE`` names; ``None`` if unset.
 
         Raises:
             SettingsError: the file cannot be read.
@@ -101,7 +101,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 def _base_url(given: str) -> str | None:
-    """``BASE_URL`` in ASCII and without a slash at its end."""
+    """Return ``BASE_URL`` in ASCII and without a slash at its end."""
     if not given:
         return None
     try:
@@ -111,7 +111,7 @@ def _base_url(given: str) -> str | None:
 
 
 def _port(given: str) -> int | None:
-    """``METRICS_PORT``, from 1 to 65535."""
+    """Return ``METRICS_PORT``, from 1 to 65535."""
     if not given:
         return None
     if not (given.isascii() and given.isdigit() and 0 < int(given) < 65_536):  # noqa: PLR2004
@@ -120,7 +120,7 @@ def _port(given: str) -> int | None:
 
 
 def _poll_tick(given: str) -> float:
-    """``POLL_TICK_SECONDS``, from 0.1 s (tests) to a day."""
+    """Return ``POLL_TICK_SECONDS``, from 0.1 s (tests) to a day."""
     try:
         value = float(given or 60)
     except ValueError:

@@ -54,54 +54,14 @@ Every other field is a basis of all leaderboards and products.
 """
 
 
-class Histories(Struct, frozen=True):
-    """The history files of one look.
-
-    ``signatures`` are by file, ``None`` where one that the ledger remembers is not there. A file is
-    read, with ``read``, only where a part needs it, so that all polls are never in memory at once.
-    """
-
-    ledger: Ledger
-    signatures: Mapping[str, Signature | None]
-    read: Callable[[str], Log]
-
-    @classmethod
-    def of(cls, history: History) -> Histories:
-        """Look at the files of a history.
-
-        Raises:
-            HistoryError: the directory cannot be looked into.
-        """
-        signatures = history.signatures()
-        remembered = dict.fromkeys(history.remembered())
-        return cls(history.ledger, {**remembered, **signatures}, history.read)
-
-
-class Generations(Struct, frozen=True):
-    """Which step last changed each part of a snapshot; steps are numbered from 1.
-
-    ``newest`` is the step that made the snapshot, and with it what is over everything.
-    ``categories`` are by slug of those that are ranked, ``products`` by id. What is made from a
-    part may be kept until the part's number moves.
-    """
-
-    newest: int
-    categories: Mapping[str, int]
-    products: Mapping[ProductId, int]
-
-    @property
-    def summary(self) -> int:
-        """The step of what is over everything."""
-        return self.newest
-
-
 class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     """One consistent state of files and history.
 
     Mappings are by category slug, ``products`` and ``sightings``, their figures in each category,
-    by product id. ``readings`` also hold what is no category any more, see :meth:`gone`.
-    ``line_indexes`` and ``aggregates`` hold no category whose history was never read, ``polled``
-    none whose history could not be read the last time.
+    by product id. ``readings`` also hold deleted categories, see :meth:`gone`. ``line_indexes`` and
+    ``aggregates`` hold no category whose history was never read, ``polled`` none whose history
+    could not be read the last time. ``step`` counts derivations from 1; ``board_steps`` have the
+    one in which each leaderboard last changed: what is made of it may be kept until then.
     """
 
     catalogue: Catalogue
@@ -113,21 +73,22 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     product_slugs: Mapping[str, ProductId]
     leaderboards: Mapping[str, Leaderboard]
     summary: SiteSummary
-    generations: Generations
+    step: int
+    board_steps: Mapping[str, int]
 
     @cached_property
     def line_indexes(self) -> dict[str, LineIndex]:
-        """Where the polls of each category stand."""
+        """The places of the polls of each category."""
         return {slug: r.line_index for slug, r in self.readings.items() if r.line_index}
 
     @cached_property
     def aggregates(self) -> dict[str, CategoryAggregate]:
-        """All that the polls of each category say."""
+        """The figures of each category's polls."""
         return {slug: r.aggregate for slug, r in self.readings.items() if r.aggregate}
 
     @cached_property
     def polled(self) -> dict[str, PollStates]:
-        """How polling of each category stands."""
+        """The state of polling of each category."""
         return {slug: r.polled for slug, r in self.readings.items() if r.polled}
 
     @cached_property
@@ -142,44 +103,46 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     @cached_property
     def makers(self) -> dict[str, str]:
-        """By model, the key of the name of the company behind it, where models.json tells."""
+        """The key of the name of the company behind each model, where models.json has it."""
         return {a.name: key(a.maker) for a in self.catalogue.assistants if a.maker}
 
     @cached_property
     def site(self) -> Site:
-        """What site.json says; it is a sample, too, while history holds invented answers."""
+        """The site as in site.json; a sample, too, while history holds invented answers."""
         site = self.catalogue.site
         return replace(site, sample=True) if self._invented else site
 
     @cached_property
     def _invented(self) -> Problem | None:
-        states = self.polled.values()
-        return invented(sum(each.invented for each in states), self.catalogue.site)
+        polls = sum(states.invented for states in self.polled.values())
+        return invented(polls, self.catalogue.site)
 
     @property
     def unsettled(self) -> Problem | None:
-        """Why nothing may be asked: nobody knows whom, at what cost, or for which kind of site."""
+        """The error that leaves open whom to ask, at what cost, or for which kind of site."""
         return self.catalogue.unsettled or self._invented
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Everything wrong in files and history that a curator should mend."""
-        damage = {problem for found in self.damage.values() for problem in found}
         contradiction = [self._invented] if self._invented else []
-        return tuple(sorted([*self.catalogue.problems, *contradiction, *damage]))
+        return tuple(sorted([*self.catalogue.problems, *contradiction, *self._all_damage]))
+
+    @cached_property
+    def _all_damage(self) -> set[Problem]:
+        return {problem for problems in self.damage.values() for problem in problems}
 
     @cached_property
     def lost(self) -> tuple[Problem, ...]:
-        """Why history is neither known nor shown as it last was; all damage where none is known."""
+        """The losses of history that is not shown either; all damage where no history is known."""
         if any(line_index.models for line_index in self.line_indexes.values()):
             unread = self.damage.keys() - self.line_indexes.keys()
             return tuple(sorted({self.damage[slug][0] for slug in unread}))
-        damage = {problem for found in self.damage.values() for problem in found}
-        return tuple(sorted(problem for problem in damage if problem.severity == "error"))
+        return tuple(sorted(p for p in self._all_damage if p.severity == "error"))
 
     @property
     def unpublishable(self) -> list[Problem]:
-        """What in the data keeps it from being published."""
+        """The errors that keep the data from being published."""
         unshown = {self.fault_of(slug) for slug in self.damage}
         governing = filter(None, (*self.catalogue.governing_errors, self._invented))
         return [*governing, *sorted(filter(None, unshown))]
@@ -192,14 +155,14 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         )
 
     def gone(self, slug: str) -> CategoryAggregate | None:
-        """What history holds of a category that somebody deleted."""
+        """Return what history holds of a category that somebody deleted."""
         if slug in self.catalogue.categories or self.catalogue.fault_of("categories", slug):
             return None
         line_index = self.line_indexes.get(slug)
         return self.aggregates.get(slug) if line_index and line_index.models else None
 
     def fault_of(self, slug: str) -> Problem | None:
-        """What keeps a category, or a slug that history holds, from being shown; else ``None``."""
+        """Return what keeps a category, or a slug that history holds, from being shown."""
         aggregate = self.aggregates.get(slug)
         errors = [p for p in self.damage.get(slug, ()) if p.severity == "error"]
         if errors and not (slug in self.line_indexes and aggregate and aggregate.successes):
@@ -209,28 +172,35 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         return fault if slug in self.line_indexes or not of_folder else None
 
     def product(self, slug: str) -> ProductProfile | None:
-        """A product by its address, unless nobody knows what its file says."""
+        """Return a product by its address, unless nobody knows what its file says."""
         if self.catalogue.fault_of("products", slug):
             return None
         return self.products.get(self.product_slugs.get(slug, ""))
 
 
-def derive(before: Snapshot | None, catalogue: Catalogue, histories: Histories) -> Snapshot:
+def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> Snapshot:
     """Return the snapshot of these files; the one of before where nothing differs.
 
-    What is the same as ``before`` is taken over from it, and saves work alone.
+    What is the same as ``before`` is taken over from it, and saves work alone. A history file is
+    read only where a part needs it, so that all polls are never in memory at once.
+
+    Raises:
+        HistoryError: the folder of history cannot be looked into.
     """
-    old = before or _blank(catalogue, histories.ledger)
+    present, ledger = history.signatures(), history.ledger
+    signatures = {**dict.fromkeys(history.remembered()), **present}
+    old = before or _blank(catalogue, ledger)
     same_products = old.catalogue.products == catalogue.products
     names = old.names if same_products else Names(catalogue.products)
-    readings = _read(old, catalogue, names, histories)
-    if before and _is_same(before, catalogue, histories.ledger, readings):
+    readings = _read(old, catalogue, names, signatures, history.read)
+    is_same = old.catalogue is catalogue and old.ledger is ledger and old.readings == readings
+    if before and is_same:
         return before
     sightings = _sightings(readings)
     profiles, slugs = _products(old, catalogue, sightings)
     snapshot = Snapshot(
         catalogue=catalogue,
-        ledger=histories.ledger,
+        ledger=ledger,
         names=names,
         readings=readings,
         sightings=sightings,
@@ -238,7 +208,8 @@ def derive(before: Snapshot | None, catalogue: Catalogue, histories: Histories) 
         product_slugs=slugs,
         leaderboards=old.leaderboards,
         summary=old.summary,
-        generations=old.generations,
+        step=old.step + 1,
+        board_steps={},
     )
     boards = _leaderboards(old, snapshot)
     curated = site_summary.Curated(
@@ -255,7 +226,7 @@ def derive(before: Snapshot | None, catalogue: Catalogue, histories: Histories) 
         summary=site_summary.summarise(
             curated, snapshot.aggregates, boards, profiles, snapshot.ledger.closed, old.summary
         ),
-        generations=_generations(old, snapshot, boards),
+        board_steps=_board_steps(old, snapshot, boards),
     )
 
 
@@ -272,45 +243,40 @@ def _blank(catalogue: Catalogue, ledger: Ledger) -> Snapshot:
         product_slugs={},
         leaderboards={},
         summary=site_summary.summarise(nothing, {}, {}, {}, "", None),
-        generations=Generations(0, {}, {}),
+        step=0,
+        board_steps={},
     )
 
 
 def _read(
-    old: Snapshot, catalogue: Catalogue, names: Names, histories: Histories
+    old: Snapshot,
+    catalogue: Catalogue,
+    names: Names,
+    signatures: Mapping[str, Signature | None],
+    read: Callable[[str], Log],
 ) -> dict[str, Reading]:
     """Return the reading of each category, and of each slug that history holds besides.
 
-    Its basis are its files' signatures, and whose they are; and what its names stand for.
+    Its basis are its files' ``signatures``, ``None`` for one that the ledger remembers and that is
+    gone, and whose they are; and what its names stand for.
     """
-    deleted = deleted_slugs(catalogue, histories.signatures)
+    deleted = deleted_slugs(catalogue, signatures)
     unknown = {slug: Category(version=1, title=slug, question=slug) for slug in deleted}
     former_names, withheld = catalogue.former_names, catalogue.withheld
     readings: dict[str, Reading] = {}
     for slug, category in sorted({**unknown, **catalogue.categories}.items()):
         files = tuple(history_files(slug, catalogue.categories))
         basis = Basis(files, category, former_names, withheld)
-        known = old.readings.get(slug)
+        before = old.readings.get(slug)
         is_same = (
-            known is not None
-            and known.signatures == tuple(map(histories.signatures.get, files))
-            and (known.basis == basis if names is old.names else known.holds(basis, names))
+            before is not None
+            and before.signatures == tuple(map(signatures.get, files))
+            and (before.basis == basis if names is old.names else before.holds(basis, names))
         )
         readings[slug] = (
-            known if known and is_same else read_category(slug, basis, names, histories.read, known)
+            before if before and is_same else read_category(slug, basis, names, read, before)
         )
     return readings
-
-
-def _is_same(
-    before: Snapshot, catalogue: Catalogue, ledger: Ledger, readings: Mapping[str, Reading]
-) -> bool:
-    return (
-        before.catalogue is catalogue
-        and before.ledger is ledger
-        and before.readings.keys() == readings.keys()
-        and all(before.readings[slug] is reading for slug, reading in readings.items())
-    )
 
 
 def _sightings(readings: Mapping[str, Reading]) -> dict[ProductId, dict[str, ProductStats]]:
@@ -327,7 +293,7 @@ def _products(
     old: Snapshot,
     catalogue: Catalogue,
     sightings: Mapping[ProductId, Mapping[str, ProductStats]],
-) -> tuple[dict[ProductId, ProductProfile], dict[str, ProductId]]:
+) -> tuple[dict[ProductId, ProductProfile], Mapping[str, ProductId]]:
     """Return all products, and which of them bears each address.
 
     A product's basis are its sightings and its file; an address's are the names and first uses of
@@ -340,12 +306,10 @@ def _products(
         else products.describe(id_, seen, files.get(id_))
         for id_, seen in sightings.items()
     }
-    same_names = files == old_files and all(
-        (new := profiles.get(id_)) is was
-        or (new and (new.name, new.first_use) == (was.name, was.first_use))
-        for id_, was in old.products.items()
-    )
-    bearers = products.addresses(profiles, files, old.product_slugs if same_names else {})
+    named = {id_: (profile.name, profile.first_use) for id_, profile in profiles.items()}
+    old_named = {id_: (profile.name, profile.first_use) for id_, profile in old.products.items()}
+    same_names = files == old_files and named == old_named
+    bearers = old.product_slugs if same_names else products.addresses(profiles, files)
     for slug, id_ in bearers.items():
         if profiles[id_].slug != slug:
             profiles[id_] = replace(profiles[id_], slug=slug)
@@ -394,32 +358,11 @@ def _shows_same(old: Snapshot, new: Snapshot) -> bool:
     )
 
 
-def _generations(old: Snapshot, new: Snapshot, boards: Mapping[str, Leaderboard]) -> Generations:
-    """Number the parts that are not those of before.
-
-    A product's answers also show every category that names it.
-    """
-    step = old.generations.newest + 1
-    changed = {
-        slug
-        for slug in old.readings.keys() | new.readings.keys()
-        if old.leaderboards.get(slug) is not boards.get(slug)
-        or old.aggregates.get(slug) is not new.aggregates.get(slug)
+def _board_steps(old: Snapshot, new: Snapshot, boards: Mapping[str, Leaderboard]) -> dict[str, int]:
+    """Return the step in which each leaderboard, or the polls behind it, last changed."""
+    return {
+        slug: old.board_steps[slug]
+        if board is old.leaderboards.get(slug) and new.aggregates[slug] is old.aggregates.get(slug)
+        else new.step
+        for slug, board in boards.items()
     }
-    affected: set[ProductId] = set()
-    for slug in changed:
-        for aggregate in (old.aggregates.get(slug), new.aggregates.get(slug)):
-            affected |= aggregate.ids if aggregate else set()
-    everywhere = not _shows_same(old, new)
-    return Generations(
-        newest=step,
-        categories={
-            slug: step if slug in changed else old.generations.categories[slug] for slug in boards
-        },
-        products={
-            id_: step
-            if everywhere or id_ in affected or product is not old.products.get(id_)
-            else old.generations.products[id_]
-            for id_, product in new.products.items()
-        },
-    )

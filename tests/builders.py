@@ -22,7 +22,7 @@ from store.line_codec import encode_line
 from store.rankings.names import slugs
 from store.records import Category, NearMiss, Pick, Poll, Site
 from store.settings import Settings
-from store.web import api
+from store.web import listings, trends, verdicts
 from store.web.queries import AsOf, Categories, Changes, OfProduct, Query, Tabular
 from store.web.view import View
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from flask import Flask
     from flask.testing import FlaskClient
 
-    from store.memory import Store
     from store.rankings.poll_states import PollStates
     from store.records import Withholding
     from store.snapshot import Snapshot
+    from store.store import Store
     from store.web.endpoints import Endpoint
 
 _MADE: WeakKeyDictionary[Store, dict[str, tuple[int, Made]]] = WeakKeyDictionary()
@@ -250,11 +250,11 @@ def prepared(store: Store, held: Snapshot | None = None) -> dict[str, Made]:
     A snapshot that is ``held`` is shown in place of the current one.
     """
     view = view_of(held or store.snapshot)
-    steps, slugs = view.snapshot.generations, view.snapshot.product_slugs
-    best, product = api.get_best_in_category, api.get_product
+    steps, step = view.snapshot.board_steps, view.snapshot.step
+    best, product = verdicts.get_best_in_category, verdicts.get_product
     asked: list[tuple[Endpoint, Query, int, str]] = [
-        *[(best, AsOf(slug=s), steps.categories[s], s) for s in view.snapshot.leaderboards],
-        *[(product, OfProduct(slug=s), steps.products[id_], s) for s, id_ in slugs.items()],
+        *[(best, AsOf(slug=s), steps[s], s) for s in view.snapshot.leaderboards],
+        *[(product, OfProduct(slug=s), step, s) for s in view.snapshot.product_slugs],
     ]
     return _held(store, view, asked)
 
@@ -263,10 +263,11 @@ def documents(store: Store) -> dict[str, Made]:
     """What is over everything, by path; made unless what was made still holds."""
     view = view_of(store.snapshot)
     queries: tuple[tuple[Endpoint, Query], ...] = (
-        (api.list_categories, Categories()), (api.list_topics, Query()), (api.get_labs, Query()),
-        (api.get_changes, Changes()), (api.get_mentions, Tabular()),
+        (listings.list_categories, Categories()), (listings.list_topics, Query()),
+        (listings.get_labs, Query()),
+        (trends.get_changes, Changes()), (trends.get_mentions, Tabular()),
     )  # fmt: skip
-    step = view.snapshot.generations.summary
+    step = view.snapshot.step
     return _held(store, view, [(each, query, step, "") for each, query in queries])
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from builders import answered, failed, write_data
 from werkzeug.serving import make_server
 
-from store.memory import Store
 from store.publishing.dataset import Source, Written, write
 from store.publishing.directories import CURRENT, Writer, owned
 from store.publishing.manifest import FOLDER
+from store.store import Store
 from store.web.openapi import VERSION
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import builders
 
 from store.rankings import agreement, merging
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import CountedAnswer, ResolvedAnswer
+from store.rankings.merging import CountedAnswer, ResolvedAnswer, count
 from store.rankings.runs import AnswerLog
 from store.records import Pick, Poll, Site
 
@@ -53,10 +53,7 @@ def counted(
     lists: Mapping[str, str | Sequence[str | None]], stale: str = ""
 ) -> tuple[CountedAnswer, ...]:
     """The counted answers of models by name; ``stale`` names those that lag behind."""
-    return tuple(
-        CountedAnswer.of(answer(model, named), stale=model in stale.split())
-        for model, named in lists.items()
-    )
+    return count((answer(model, named), model in stale.split()) for model, named in lists.items())
 
 
 def board(answers: Sequence[CountedAnswer], configured: int | None = None) -> Leaderboard:

@@ -12,7 +12,6 @@ from processes import write_real
 
 from store.files import Files
 from store.history import History
-from store.memory import append
 from store.polls.batch_files import Batch, BatchFiles
 from store.polls.clocks import Clock
 from store.polls.desk import Desk, Summary
@@ -20,6 +19,7 @@ from store.polls.due import Pair, PollLog, Rounds
 from store.polls.poller import Plan, take_turn
 from store.polls.sending import Limits
 from store.settings import Settings
+from store.store import append
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -78,14 +78,3 @@ def test_the_owner_of_a_file_is_kept(directory: Path) -> None:
     write(directory, NAME, members(directory, NAME), members(directory, NAME))
     status = (directory / NAME).stat()
     assert (status.st_uid, status.st_gid) == (54_321, 12_345)
-
-
-def test_no_edit_goes_through_a_link_laid_in_its_way(directory: Path, tmp_path: Path) -> None:
-    """Else who owns the folder could have root write anywhere."""
-    victim = tmp_path / "victim"
-    victim.write_text("mine")
-    victim.chmod(0o600)
-    (directory / NAME).with_name(".zoho-crm.json.draft").symlink_to(victim)
-    write(directory, NAME, members(directory, NAME), members(directory, NAME))
-    assert not (directory / NAME).is_symlink()
-    assert (victim.read_text(), victim.stat().st_mode & 0o777) == ("mine", 0o600)

@@ -160,19 +160,6 @@ def test_old_addresses_are_in_it(data: Path, tmp_path: Path) -> None:
     assert f'"{old}" "{new}";\n' in (tmp_path / "tree/current/redirects.map").read_text()
 
 
-def test_the_page_of_an_assistant_with_another_name_leads_to_the_new_one(
-    data: Path, tmp_path: Path
-) -> None:
-    """As the server sends its readers there."""
-    path = data / "models.json"
-    models = json.loads(path.read_text(encoding="utf-8"))
-    models["models"][0] |= {"name": "A2", "former_names": ["A"]}
-    write_json(path, models)
-    assert export(data, tmp_path / "tree").exit_code == 0
-    redirects = manifest(tmp_path / "tree")["redirects"]
-    assert redirects["/models/a"] == f"{BASE_URL}/models/a2"
-
-
 def test_the_same_data_is_the_same_tree_and_writes_nothing(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,7 +202,7 @@ def test_another_version_of_the_code_or_the_address_is_exported_anew(
     trees = [(tmp_path / "tree/current").readlink()]
     export(data, tmp_path / "tree", base_url="https://other.example")
     trees.append((tmp_path / "tree/current").readlink())
-    monkeypatch.setattr("store.publishing.digests.CODE", ("store",))
+    monkeypatch.setattr("store.publishing.directories.CODE", ("store",))
     export(data, tmp_path / "tree", base_url="https://other.example")
     trees.append((tmp_path / "tree/current").readlink())
     assert len(set(trees)) == 3
@@ -475,7 +462,7 @@ def test_an_answer_that_cannot_be_made_is_not_left_out(
     def fail(*_: object) -> None:
         raise KeyError
 
-    monkeypatch.setattr("store.web.pages.contexts.pick_changes", fail)
+    monkeypatch.setattr("store.web.pages.views.leader_changes", fail)
     assert "/changes cannot be made: 500" in refused(data, tmp_path / "tree")
 
 

@@ -30,8 +30,8 @@ from flask import request
 from store.cli import verifying
 from store.ledger import Proof
 from store.line_codec import encode_line
-from store.publishing import formats, manifest, metadata
-from store.publishing.digests import sums
+from store.publishing import formats, manifest, verification
+from store.publishing.directories import sums
 from store.records import Poll
 
 if TYPE_CHECKING:
@@ -322,8 +322,8 @@ def mend(dataset: Path) -> None:
             members["files"][name] = {"bytes": len(body), "sha256": digest, "rows": rows}
         described = manifest.decode(json.dumps(members).encode())
         if round_ == 0:
-            files = {n: f for n, f in described.files.items() if n not in metadata.NAMES}
-            for name, body in metadata.documents(
+            files = {n: f for n, f in described.files.items() if n not in manifest.NAMES}
+            for name, body in manifest.documents(
                 msgspec.structs.replace(described, files=files)
             ).items():
                 (dataset / name).write_bytes(body)
@@ -563,7 +563,7 @@ def test_a_bomb_is_not_unpacked(
     """No more is unpacked than the ledger says that lines have, and what open days may add."""
     dataset = shutil.copytree(data / "dataset/current", tmp_path / "dataset")
     (dataset / EVIDENCE).write_bytes(gzip.compress(b"\n" * 1_000_000))
-    monkeypatch.setattr("store.cli.verifying.OPEN", 1000)
+    monkeypatch.setattr("store.publishing.verification.OPEN", 1000)
     assert re.match(
         rf"{EVIDENCE}: it is cut short, or holds more than [\d,]+ bytes", refused(dataset)
     )
@@ -583,8 +583,8 @@ def test_a_hostile_manifest_is_one_sentence(data: Path, tmp_path: Path, name: st
 
 def test_what_is_nothing_of_ours_is_told(tmp_path: Path) -> None:
     """An empty directory, or none."""
-    assert "is no data directory" in verify(tmp_path).stderr
-    assert "is no data directory" in verify(tmp_path / "none").stderr
+    assert "is not a data directory" in verify(tmp_path).stderr
+    assert "is not a data directory" in verify(tmp_path / "none").stderr
 
 
 @pytest.fixture
@@ -643,13 +643,13 @@ def test_no_redirect_is_followed_and_nothing_read_without_end(
 
     with running(lambda _: odd) as base:
         server = verifying.Server(base)
-        with pytest.raises(verifying.Difference, match="/moved answers 302"):
+        with pytest.raises(verification.Difference, match="/moved answers 302"):
             server.read("moved", 100)
-        with pytest.raises(verifying.Difference, match="larger than 100,000 bytes"):
+        with pytest.raises(verification.Difference, match="larger than 100,000 bytes"):
             server.read("file", 100_000)
         assert len(server.read("file", 1 << 20)) == 280_000
         monkeypatch.setattr(verifying, "MINUTES", -1)
-        with pytest.raises(verifying.Difference, match="minutes are over"):
+        with pytest.raises(verification.Difference, match="minutes are over"):
             verifying.Server(base).read("file", 1 << 20)
-    with pytest.raises(verifying.Difference, match="cannot be read"):
+    with pytest.raises(verification.Difference, match="cannot be read"):
         server.read("file", 100)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import resource
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
-from store.disk import atomic_write, drafted
+from store.disk import atomic_write, drafted, locked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,56 +56,26 @@ def test_a_write_that_fails_names_the_file(tmp_path: Path) -> None:
     assert path.read_bytes() == b"one"
 
 
-def test_a_draft_is_nobody_else_s(tmp_path: Path) -> None:
-    """Of two who write a file at once the second waits, and does not take the first one's draft."""
-    with drafted(tmp_path / "a.json", b"one") as draft:
-        with draft.open() as other, pytest.raises(BlockingIOError):
-            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        draft.replace(tmp_path / "a.json")
-        draft.write_bytes(b"of the next")
-    assert draft.read_bytes() == b"of the next"
-
-
 def test_of_many_who_write_at_once_none_is_lost(tmp_path: Path) -> None:
-    """Who looks at the file while its draft is there may count on what it holds."""
+    """Who holds the folder's lock may count on what the file holds."""
     path = tmp_path / "count"
     path.write_bytes(b"0")
 
-    def add(_: int) -> bool:
-        held = path.read_bytes()
-        with drafted(path, b"%d" % (int(held) + 1)) as draft:
-            if path.read_bytes() == held:
-                draft.replace(path)
-                return True
-        return False
+    def add(_: int) -> None:
+        with locked(tmp_path):
+            atomic_write(path, b"%d" % (int(path.read_bytes()) + 1))
 
     with ThreadPoolExecutor(8) as pool:
-        added = sum(pool.map(add, range(200)))
-    assert int(path.read_bytes()) == added > 0
+        list(pool.map(add, range(200)))
+    assert path.read_bytes() == b"200"
     assert [each.name for each in tmp_path.iterdir()] == ["count"]
 
 
-@pytest.mark.parametrize("is_linked", [True, False])
-def test_what_a_killed_process_left_is_no_draft(tmp_path: Path, *, is_linked: bool) -> None:
-    """Be it the second name of the file that it had put in place: that file is not written to."""
-    path, draft = tmp_path / "a.json", tmp_path / ".a.json.draft"
-    path.write_bytes(b"one")
-    if is_linked:
-        draft.hardlink_to(path)
-    else:
-        draft.write_bytes(b"half of something longer")
-    with path.open("rb") as reader:
-        atomic_write(path, b"two")
-        assert (reader.read(), path.read_bytes()) == (b"one", b"two")
-    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
-
-
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
-    """A link that somebody laid is replaced, or in the draft's way taken away; never followed."""
+    """A link that somebody laid is replaced, never followed."""
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
-    for name in ("a.json", ".a.json.draft"):
-        (tmp_path / name).symlink_to(victim)
+    (tmp_path / "a.json").symlink_to(victim)
     atomic_write(tmp_path / "a.json", b"new")
     assert victim.read_bytes() == b"mine"
     assert not (tmp_path / "a.json").is_symlink()

@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 from broken import write_one_of_each
-from builders import BASE_URL, answered, app_over, append, bodies, command, failed, same_as_fresh
+from builders import (
+    BASE_URL,
+    answered,
+    app_over,
+    append,
+    command,
+    failed,
+    same_as_fresh,
+    write_json,
+)
 from recomputation import Recomputation
 from small_world import write_small_world
-
-from store.memory import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
     from flask import Flask
     from flask.testing import FlaskClient
 
-    from store.snapshot import Snapshot
+    from store.store import Store
 
 TEA = "green-tea"
 ADDRESSES = (f"/api/v1/best/{TEA}.json", f"/best/{TEA}", f"/feeds/best/{TEA}.atom")
@@ -179,19 +186,6 @@ def test_a_history_of_failures_alone_is_gone_without_a_date(data: Path) -> None:
     assert client.get("/best/empty").status_code == 404
 
 
-class Swaps:
-    """Notes what addresses answer after every single swap of a store."""
-
-    def __init__(self, app: Flask, *addresses: str) -> None:
-        self.seen: list[tuple[int, ...]] = []
-        self._client, self._addresses = app.test_client(), addresses
-
-    def note(self) -> None:
-        """Ask for every address."""
-        statuses = (self._client.get(address).status_code for address in self._addresses)
-        self.seen.append(tuple(statuses))
-
-
 @pytest.fixture
 def world(tmp_path: Path) -> Path:
     """One good file of every kind."""
@@ -199,23 +193,18 @@ def world(tmp_path: Path) -> Path:
 
 
 def unwatched(data: Path) -> Flask:
-    """An application whose store is reloaded by the test alone, so that each swap is known."""
+    """An application that looks at its files only when the test says so."""
     with click.Context(click.Command("flask")):
-        return app_over(data)
-
-
-def watch(app: Flask, monkeypatch: pytest.MonkeyPatch, *addresses: str) -> Swaps:
-    """Note what these addresses answer after every swap."""
-    swaps = Swaps(app, *addresses)
-    really = Store._swap  # noqa: SLF001 - no public seam lies between two swaps
-
-    def swap(self: Store, snapshot: Snapshot) -> None:
-        really(self, snapshot)
-        swaps.note()
-
+        app = app_over(data)
     app.extensions["store"].reload()
-    monkeypatch.setattr(Store, "_swap", swap)
-    return swaps
+    return app
+
+
+def statuses(app: Flask, *addresses: str) -> tuple[int, ...]:
+    """What these addresses answer after one more look at the files."""
+    app.extensions["store"].reload()
+    client = app.test_client()
+    return tuple(client.get(address).status_code for address in addresses)
 
 
 def add_former(path: Path, slug: str) -> None:
@@ -224,50 +213,36 @@ def add_former(path: Path, slug: str) -> None:
     path.write_text(json.dumps({**record, "former_slugs": [slug]}), encoding="utf-8")
 
 
-def test_a_category_is_renamed_in_one_swap(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From 200 to 308 and from 404 to 200 at once, whoever asks when."""
-    app = unwatched(world)
-    swaps = watch(app, monkeypatch, "/best/vpn", "/best/vpn-service", "/api/v1/history?slug=vpn")
-    (world / "categories/vpn.json").rename(world / "categories/vpn-service.json")
-    add_former(world / "categories/vpn-service.json", "vpn")
-    app.extensions["store"].reload()
-    assert swaps.seen == [(308, 200, 308)]
+def test_a_category_is_renamed_in_one_look(world: Path) -> None:
+    """From 200 to 308 and from 404 to 200 at once; its polls are those of before."""
+    app, new = unwatched(world), world / "categories/vpn-service.json"
+    history = "/api/v1/history?slug=vpn"
+    before = app.test_client().get(history).data
+    (world / "categories/vpn.json").rename(new)
+    add_former(new, "vpn")
+    assert statuses(app, "/best/vpn", "/best/vpn-service", history) == (308, 200, 308)
+    assert app.test_client().get(f"{history}-service").data == before
+    assert same_as_fresh(app.extensions["store"], world)
 
 
-def test_a_rename_in_two_saves_passes_through_gone(
-    world: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rename_in_two_saves_passes_through_gone(world: Path) -> None:
     """Between ``mv`` and the saved former_slugs nobody is told that there is nothing."""
-    app = unwatched(world)
-    swaps = watch(app, monkeypatch, "/best/vpn", "/best/vpn-service")
-    (world / "categories/vpn.json").rename(world / "categories/vpn-service.json")
-    app.extensions["store"].reload()
-    add_former(world / "categories/vpn-service.json", "vpn")
-    app.extensions["store"].reload()
-    assert swaps.seen == [(410, 404), (308, 200)]
+    app, new = unwatched(world), world / "categories/vpn-service.json"
+    (world / "categories/vpn.json").rename(new)
+    assert statuses(app, "/best/vpn", "/best/vpn-service") == (410, 404)
+    add_former(new, "vpn")
+    assert statuses(app, "/best/vpn", "/best/vpn-service") == (308, 200)
 
 
-def test_a_product_is_renamed_in_one_swap(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a new file name, a new alias, a merge: old address and new in the same swap."""
-    app = unwatched(world)
-    swaps = watch(app, monkeypatch, "/product/zoho-crm", "/product/zoho", "/product/pipe")
-    (world / "products/zoho-crm.json").rename(world / "products/zoho.json")
-    add_former(world / "products/zoho.json", "zoho-crm")
-    app.extensions["store"].reload()
-    product = json.loads((world / "products/zoho.json").read_text(encoding="utf-8"))
-    merged = {**product, "aliases": ["Pipe"]}
-    (world / "products/zoho.json").write_text(json.dumps(merged), encoding="utf-8")
-    app.extensions["store"].reload()
-    assert swaps.seen == [(308, 200, 200), (308, 200, 308)]
-
-
-def test_bodies_are_the_same_after_a_deletion_and_its_undoing(world: Path) -> None:
-    """Nothing of a deletion sticks."""
-    store: Store = app_over(world).extensions["store"]
-    before, text = bodies(store), (world / "categories/vpn.json").read_bytes()
-    (world / "categories/vpn.json").unlink()
-    store.reload()
-    assert bodies(store) != before
-    (world / "categories/vpn.json").write_bytes(text)
-    store.reload()
-    assert bodies(store) == before
+def test_a_product_is_renamed_in_one_look(world: Path) -> None:
+    """By a new file name, a new alias, a merge: old address and new in the same look."""
+    app, new = unwatched(world), world / "products/zoho.json"
+    addresses = ("/product/zoho-crm", "/product/zoho", "/product/pipe")
+    (world / "products/zoho-crm.json").rename(new)
+    add_former(new, "zoho-crm")
+    assert statuses(app, *addresses) == (308, 200, 200)
+    moved = app.test_client().get("/api/v1/product/zoho-crm.json")
+    assert moved.headers["Location"].endswith("/api/v1/product/zoho.json")
+    write_json(new, {**json.loads(new.read_text(encoding="utf-8")), "aliases": ["Pipe"]})
+    assert statuses(app, *addresses) == (308, 200, 308)
+    assert same_as_fresh(app.extensions["store"], world)

@@ -12,19 +12,9 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-import store
-
 ROOT = Path(__file__).parent.parent
 
 TOP_LEVEL = {"app.py", "pyproject.toml", "store", "templates", "tests", "data", "README.md"}
-
-
-def test_the_import_rule_is_stated_as_it_is() -> None:
-    """Whoever reads the package's docstring sees the layers that the linter holds, in order."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
-    stated = [line.strip() for line in (store.__doc__ or "").splitlines() if line[:4] == " " * 4]
-    assert stated == layers
 
 
 def _with_examples() -> list[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from flask.testing import FlaskClient
 
-    from store.memory import Store
+    from store.store import Store
 
 GOVERNING = ("site.json", "models.json", "withheld.json", "topics.json")
 SLUR = "A slur that nobody may see"
@@ -291,7 +291,7 @@ def test_a_directory_that_cannot_be_listed_is_no_directory_without_withholdings(
     monkeypatch.setattr(os, "scandir", refuse)
     store.reload()
     assert bodies(store) == before
-    with pytest.raises(DataDirectoryError, match="cannot be looked into: Permission denied"):
+    with pytest.raises(DataDirectoryError, match="cannot be read: Permission denied"):
         Files(data).scan()
 
 

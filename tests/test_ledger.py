@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from store.history import History, HistoryError
 from store.ledger import Entry, Head, Ledger, LedgerError, Present, Proof, parse
 from store.line_codec import stamp, whole_lines
-from store.memory import Store
-from store.times import rfc3339
+from store.store import Store
+from store.text import rfc3339
 
 if TYPE_CHECKING:
     from conftest import Report

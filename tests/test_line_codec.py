@@ -14,10 +14,10 @@ from builders import answered, failed, line_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.cleaning import clean
 from store.line_codec import decode_line, encode_line
 from store.records import Poll, Usage
 from store.settings import SHIPPED_DATA
+from store.text import clean
 
 NOW = "2026-11-02T06:00:00Z"
 PICK = {"rank": 1, "product": "X", "domain": None, "reason": None, "fixes": []}
@@ -82,8 +82,8 @@ def test_a_line_made_for_a_test_is_one() -> None:
         ({"pick": " ", "ranking": [{**PICK, "product": " "}]}, "can have brought"),
         ({"pick": "", "ranking": [{**PICK, "product": ""}]}, "can have brought"),
         ({"pick": "x" * 121, "ranking": [{**PICK, "product": "x" * 121}]}, "can have brought"),
-        ({"ranking": [{**PICK, "domain": "javascript:alert(1)"}]}, "no plain domain"),
-        ({"ranking": [{**PICK, "domain": "evil.example/x?y"}]}, "no plain domain"),
+        ({"ranking": [{**PICK, "domain": "javascript:alert(1)"}]}, "not a plain domain"),
+        ({"ranking": [{**PICK, "domain": "evil.example/x?y"}]}, "not a plain domain"),
         ({"usage": {"inputTokens": 1, "outputTokens": 1, "usd": -4}}, "`$.usage.usd`"),
         ({"usage": {"inputTokens": 1, "outputTokens": 1, "usd": 1e300}}, "`$.usage.usd`"),
         ({"usage": {"inputTokens": -1, "outputTokens": 1, "usd": 0}}, "`$.usage.inputTokens`"),

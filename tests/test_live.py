@@ -5,147 +5,42 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import socket
 import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.request import Request, urlopen
 
 import pytest
-from broken import KINDS, SLIPS, mend, write_one_of_each
-from builders import answered, app_over, write_data, write_json
+from builders import answered, question_of, write_data, write_json
+from processes import environment, until
+from servers import ROOT, Server, free_port, running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
-ROOT = Path(__file__).parent.parent
+    from conftest import Report
+
 pytestmark = pytest.mark.slow
 
 
-class Served:
-    """A server process over a data directory, and its log."""
-
-    def __init__(self, port: int, log: Path) -> None:
-        self.base = f"http://127.0.0.1:{port}"
-        self.log = log
-
-    def get(self, path: str) -> bytes:
-        """A body; any status but 200 raises."""
-        request = Request(self.base + path, headers={"Connection": "close"})  # noqa: S310
-        with urlopen(request, timeout=30) as answer:  # noqa: S310
-            body: bytes = answer.read()
-            return body
-
-    def json(self, path: str) -> Any:
-        """A decoded body."""
-        return json.loads(self.get(path))
+def serve(directory: Path, *command: str) -> AbstractContextManager[Server]:
+    """A server over a directory: ``flask run``, or a program of ours."""
+    port = free_port()
+    words = [part.replace("PORT", str(port)) for part in command]
+    words = words or ["-m", "flask", "run", "--port", str(port)]
+    environ = environment(directory, PYTHONPATH=str(ROOT))
+    return running([sys.executable, *words], port, environ, directory.with_name("server.log"))
 
 
-@contextmanager
-def serve(directory: Path, *args: str, program: str = "") -> Iterator[Served]:
-    """Run ``flask run`` or a program of ours over a directory until the block ends."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    log = directory.with_name("server.log")
-    command = [sys.executable, "-m", "flask", "--app", str(ROOT / "app.py"), "run"]
-    command += ["--port", str(port)]
-    if program:
-        command = [sys.executable, str(ROOT / "tests" / program), str(directory), str(port), *args]
-    environ = {"DATA_DIR": str(directory), "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
-    environ["FLASK_SKIP_DOTENV"] = "1"
-    with log.open("wb") as file:
-        process = subprocess.Popen(command, env=environ, stdout=file, stderr=file)
-    served = Served(port, log)
-    try:
-        until(lambda: _answers(served), 60)
-        yield served
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def _answers(served: Served) -> bool:
-    try:
-        served.get("/healthz")
-    except OSError:
-        return False
-    return True
-
-
-def report(figure: str) -> None:
-    """Say what was measured; `pytest -s` shows it."""
-    sys.stdout.write(f"\n{figure}\n")
-
-
-def until(holds: Callable[[], bool], seconds: float) -> float:
-    """Wait for something; return how long it took, in seconds."""
-    start = time.monotonic()
-    while not holds():
-        assert time.monotonic() - start < seconds, f"not within {seconds} s"
-        time.sleep(0.05)
-    return time.monotonic() - start
-
-
-PATHS = (
-    "/api/v1/best/crm-software.json",
-    "/api/v1/best/vpn.json",
-    "/api/v1/product/zoho-crm.json",
-    "/api/v1/history?slug=vpn",
-    "/api/v1/search?q=vpn",
-    "/api/v1/categories.json",
-    "/api/v1/changes.json",
-    "/api/v1/mentions.json",
-    "/api/v1/instruments.json",
-    "/api/v1/labs.json",
-    "/api/v1/openapi.json",
-)
-
-
-def test_every_mistake_in_every_kind_of_file_beside_a_running_server(tmp_path: Path) -> None:
-    """Answers stay byte for byte; check, log and /healthz name file and line within 5 s."""
-    directory = write_one_of_each(tmp_path / "data")
-    texts = {kind: (directory / kind).read_text(encoding="utf-8") for kind in KINDS}
-    shell = app_over(directory).test_cli_runner()
-    slowest = 0.0
-    with serve(directory) as served:
-        before = {path: served.get(path) for path in PATHS}
-        for slip in SLIPS:
-            for kind in KINDS:
-                slip.write(directory / kind)
-            wanted = {f"{kind}:{slip.line(text)}:" for kind, text in texts.items()}
-
-            def named(wanted: set[str] = wanted) -> bool:
-                problems = served.json("/healthz")["problems"]
-                return all(any(p.startswith(start) for p in problems) for start in wanted)
-
-            slowest = max(slowest, until(named, 5))
-            assert {path: served.get(path) for path in PATHS} == before, slip.name
-            said = shell.invoke(args=["check"]).stdout
-            logged = served.log.read_text(encoding="utf-8")
-            for start in wanted:
-                assert start in said, slip.name
-                assert start in logged, slip.name
-            for kind, text in texts.items():
-                mend(directory / kind, text)
-            until(lambda: served.json("/healthz")["status"] == "ok", 10)
-            assert {path: served.get(path) for path in PATHS} == before, slip.name
-    report(f"{len(SLIPS)} mistakes x {len(KINDS)} kinds; slowest named after {slowest:.1f} s")
-
-
-def test_one_bad_file_of_the_catalogue_leaves_the_others_served(tmp_path: Path) -> None:
-    """At the start every other category of 1,425 is served, and the bad one is named."""
-    directory = tmp_path / "data"
-    shutil.copytree(ROOT / "data", directory)
-    (directory / "categories" / "vpn.json").write_text("{", encoding="utf-8")
-    with serve(directory) as served:
-        health = served.json("/healthz")
-        assert (health["status"], health["categories"]) == ("degraded", 1424)
-        assert [p.split(": ")[0] for p in health["problems"]] == ["categories/vpn.json:1:2"]
-        assert len(served.json("/api/v1/categories.json")) == 1424
+def read_json(server: Server, path: str) -> Any:
+    """The JSON at an address; any status but 200 is an error."""
+    answer = server.get(path)
+    if answer.status != 200:
+        raise OSError(answer.status)
+    return json.loads(answer.body)
 
 
 def text_of(number: int, padding: int) -> str:
@@ -153,7 +48,7 @@ def text_of(number: int, padding: int) -> str:
     record = {
         "version": 1,
         "title": f"Best VPN {number}",
-        "question": f"What is the best VPN {number}?",
+        "question": question_of("vpn"),
         "aliases": [f"alias {i} of {number}" for i in range(padding)],
         "topic": f"VPN {number}",
     }
@@ -200,7 +95,7 @@ def in_pieces(path: Path, text: str) -> None:
     "save", [by_vim, by_sed, by_shell, by_rename, in_pieces], ids=lambda save: save.__name__
 )
 def test_fifty_saves_under_load_mix_no_versions(
-    tmp_path: Path, save: Callable[[Path, str], None]
+    tmp_path: Path, save: Callable[[Path, str], None], report: Report
 ) -> None:
     """However an editor saves, no answer holds two versions and none fails."""
     if save is by_vim and not shutil.which("vim"):
@@ -214,39 +109,39 @@ def test_fifty_saves_under_load_mix_no_versions(
     path.write_text(text_of(0, 300), encoding="utf-8")
     stop, seen, failed = threading.Event(), set(), []
 
-    def read(served: Served) -> None:
+    def read(server: Server) -> None:
         while not stop.is_set():
             try:
-                body = served.json("/api/v1/best/vpn.json")
+                body = read_json(server, "/api/v1/best/vpn.json")
                 number = body["title"].split()[-1]
-                if body["question"] != f"What is the best VPN {number}?":
-                    failed.append(body["question"])
                 if f"for VPN {number} on" not in body["verdict"]:
                     failed.append(body["verdict"])
                 seen.add(int(number))
             except (OSError, ValueError) as error:
                 failed.append(repr(error))
 
-    with serve(directory) as served:
-        readers = [threading.Thread(target=read, args=(served,)) for _ in range(3)]
+    with serve(directory) as server:
+        readers = [threading.Thread(target=read, args=(server,)) for _ in range(3)]
         for reader in readers:
             reader.start()
         chance = random.Random(5)
         for number in range(1, 51):
             save(path, text_of(number, 300))
             time.sleep(chance.uniform(0.01, 0.6))
-        until(lambda: served.json("/api/v1/best/vpn.json")["title"] == "Best VPN 50", 10)
+        until(lambda: read_json(server, "/api/v1/best/vpn.json")["title"] == "Best VPN 50", 10)
         stop.set()
         for reader in readers:
             reader.join(30)
-        logged = served.log.read_text(encoding="utf-8")
+        logged = (tmp_path / "server.log").read_text(encoding="utf-8")
     assert failed == []
     assert 50 in seen
     assert "categories/vpn.json:" not in logged, "a file that was being written was believed"
     report(f"{save.__name__}: {len(seen)} of 51 versions were seen by readers")
 
 
-def test_an_edit_of_the_full_catalogue_under_load_is_served_soon(tmp_path: Path) -> None:
+def test_an_edit_of_the_full_catalogue_under_load_is_served_soon(
+    tmp_path: Path, report: Report
+) -> None:
     """At 200 requests a second an edit is served within 3 s, and no thread waits for it."""
     directory, ticks = tmp_path / "data", tmp_path / "ticks.json"
     shutil.copytree(ROOT / "data", directory)
@@ -256,23 +151,24 @@ def test_an_edit_of_the_full_catalogue_under_load_is_served_soon(tmp_path: Path)
     stop, failed, sent = threading.Event(), [], []
     took = []
 
-    def title_of(served: Served) -> object:
-        return served.json("/api/v1/best/vpn.json")["title"]
+    def title_of(server: Server) -> object:
+        return read_json(server, "/api/v1/best/vpn.json")["title"]
 
-    def load(served: Served, share: int) -> None:
+    def load(server: Server, share: int) -> None:
         chance, due = random.Random(share), time.monotonic()
         while not stop.is_set():
             due += 0.02
             time.sleep(max(0.0, due - time.monotonic()))
             try:
-                served.get(f"/api/v1/best/{chance.choice(slugs)}.json")
+                read_json(server, f"/api/v1/best/{chance.choice(slugs)}.json")
                 sent.append(time.monotonic())
             except OSError as error:
                 failed.append(repr(error))
 
-    with serve(directory, str(ticks), program="ticking_server.py") as served:
+    program = str(ROOT / "tests/ticking_server.py")
+    with serve(directory, program, str(directory), "PORT", str(ticks)) as server:
         time.sleep(6)  # past the first look, which freezes what is there
-        readers = [threading.Thread(target=load, args=(served, i)) for i in range(4)]
+        readers = [threading.Thread(target=load, args=(server, i)) for i in range(4)]
         for reader in readers:
             reader.start()
         start = time.time()
@@ -280,7 +176,9 @@ def test_an_edit_of_the_full_catalogue_under_load_is_served_soon(tmp_path: Path)
         between = time.time()
         for number in range(8):
             write_json(path, {**record, "title": f"Best VPN {number}"})
-            took.append(until(lambda: title_of(served) == f"Best VPN {number}", 20))  # noqa: B023
+            saved = time.monotonic()
+            until(lambda: title_of(server) == f"Best VPN {number}", 20)  # noqa: B023
+            took.append(time.monotonic() - saved)
             time.sleep(3)
         end = time.time()
         stop.set()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from flask import Flask
     from flask.testing import FlaskClient
 
-    from store.memory import Store
+    from store.store import Store
 
 SLUG = "crm-software"
 BEST = f"/api/v1/best/{SLUG}.json"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from store.memory import Store
+    from store.store import Store
 
 SILENCE = 0.5
 """Seconds; the interval in these tests is a tenth of one."""

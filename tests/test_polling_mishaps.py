@@ -16,7 +16,7 @@ from builders import answered, append, failed
 from processes import call, flask_here, polls, provider, served, until, write_real
 from replaying import answer_text, envelope
 
-from store.times import rfc3339
+from store.text import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -269,7 +269,7 @@ def test_a_slow_clock_is_one_sentence_that_says_what_to_do(tmp_path: Path, asked
         append(data, [answered("Grok", ["X"], ago(n - 74), slug=f"c-{n}")])
     append(data, [answered("Grok", ["X"], ago(100), slug="c-7")])
     before = len(asked.seen())
-    doubt = "This machine's clock is probably wrong, by 3 days or more: it says 20"
+    doubt = "This machine's clock is probably wrong: it says 20"
     remedy = "Set it: `timedatectl` says whether it follows a time server, `timedatectl set-ntp"
     for arguments, code, lines in (
         (["poll", "c-0"], 1, 3),
@@ -281,7 +281,7 @@ def test_a_slow_clock_is_one_sentence_that_says_what_to_do(tmp_path: Path, asked
         assert done.exit_code == code, done.output
         assert done.output.count(doubt) == 1
         assert done.output.count(remedy) == 1
-        assert "7 of 8 categories (c-0, c-1, c-2, c-3, c-4, …)" in done.output
+        assert "7 of 8 categories" in done.output
         assert "withhold" not in done.output
         assert lines is None or len(done.output.splitlines()) == lines, done.output
     assert done.stdout.startswith(f".:1:1: {doubt}")

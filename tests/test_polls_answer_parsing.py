@@ -14,7 +14,6 @@ from hostile_texts import PAYLOADS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.cleaning import clean
 from store.polls.answer_parsing import (
     MAX_FIX,
     MAX_FIXES,
@@ -25,6 +24,7 @@ from store.polls.answer_parsing import (
 )
 from store.polls.providers.provider import ANSWER_SCHEMA
 from store.records import MAX_NAME, Answer, Failure
+from store.text import clean
 
 
 def said(*names: str, **members: Any) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def test_only_the_first_end_of_thinking_ends_it() -> None:
 def test_what_is_not_one_object_is_never_guessed(text: str) -> None:
     """Lists, sentences, halves, pairs and broken JSON fail as ``parse`` and say what is wrong."""
     assert failure(text).kind == "parse"
-    assert failure(text).said == text
+    assert failure(text).excerpt == text
     assert failure(text).error.startswith("The answer is ")
 
 
@@ -175,7 +175,7 @@ def test_the_sentence_of_what_is_no_json_says_why(text: str, fault: str) -> None
 def test_text_is_called_text(text: str) -> None:
     """Of what was never meant to be JSON nobody is told which byte of it is none."""
     said = "The answer is text, not the JSON object asked for."
-    assert failure(text) == Failure("parse", said, said=text)
+    assert failure(text) == Failure("parse", said, excerpt=text)
 
 
 def _without(key: str) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def test_a_wrong_shape_fails_whole(value: dict[str, Any]) -> None:
 def test_json_that_is_no_object_is_refused(text: str) -> None:
     """A bare array or value is JSON, yet no answer."""
     said = "The answer is JSON, but not an object."
-    assert failure(text) == Failure("schema", said, said=text)
+    assert failure(text) == Failure("schema", said, excerpt=text)
 
 
 def test_the_sentence_of_a_wrong_shape_names_the_place() -> None:

@@ -16,7 +16,7 @@ import pytest
 from polling_desk import NOW, PollingDesk
 from processes import ROOT, call
 
-from store.times import rfc3339
+from store.text import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

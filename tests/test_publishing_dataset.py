@@ -30,10 +30,10 @@ from faults import failing_names
 
 from store.files import Files
 from store.history import History
-from store.memory import Store
-from store.publishing import catalogue, formats, manifest, tables
-from store.publishing.dataset import DatasetError, Source
-from store.publishing.digests import is_whole
+from store.publishing import formats, manifest, tables
+from store.publishing.dataset import DatasetError, Source, catalogue_lines, restore_catalogue
+from store.publishing.directories import is_whole
+from store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -326,7 +326,7 @@ def test_a_published_catalogue_is_the_catalogue(tmp_path: Path) -> None:
     """Restored, its files say what the operator's say, whatever their kind."""
     data = write_one_of_each(tmp_path / "data")
     found = Files(data).scan()
-    catalogue.restore(catalogue.published(found, None), tmp_path / "again")
+    restore_catalogue(catalogue_lines(found, None), tmp_path / "again")
     again = Files(tmp_path / "again").scan()
     assert again.problems == ()
     assert again.files == found.files
@@ -347,8 +347,8 @@ def test_a_published_catalogue_is_the_catalogue(tmp_path: Path) -> None:
 def test_a_published_catalogue_writes_nowhere_else(tmp_path: Path, file: str) -> None:
     """Whatever a stranger's catalogue calls its files."""
     line = json.dumps({"file": file, "says": {}}).encode()
-    with pytest.raises(ValueError, match="is no data file"):
-        catalogue.restore(line, tmp_path / "again")
+    with pytest.raises(ValueError, match="is not a data file"):
+        restore_catalogue(line, tmp_path / "again")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import pytest
 from builders import app_over
 from datasets import running, written_from
 
-from store.memory import Store
 from store.publishing.dataset import Source
 from store.settings import SHIPPED_DATA
+from store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path

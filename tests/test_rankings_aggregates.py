@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.rankings import aggregates
-from store.rankings.merging import CountedAnswer
+from store.rankings.merging import CountedAnswer, count
 from store.rankings.names import Names
 from store.records import Product
 
@@ -26,6 +26,12 @@ CATEGORY = category(nouns=("CRM",))
 
 def read(*polls: Poll, catalogue: Names = CATALOGUE) -> CategoryAggregate:
     return aggregates.read("crm-software", CATEGORY, polls, catalogue)
+
+
+def counted_of(aggregate: CategoryAggregate) -> CountedAnswer:
+    """A's latest answer as it counts."""
+    [counted] = count([(aggregate.wordings[0].latest["A"], False)])
+    return counted
 
 
 def test_the_latest_success_of_each_model_stands() -> None:
@@ -73,7 +79,7 @@ def test_nothing_was_polled() -> None:
 def test_of_two_names_for_one_product_the_better_rank_counts() -> None:
     """The lower row is left out and its rank stays a gap; the poll counts one mention."""
     aggregate = read(answered("A", ["Attio", "Zoho CRM", "Close", "zoho", "Pipedrive"]))
-    picks = CountedAnswer.of(aggregate.wordings[0].latest["A"]).picks
+    picks = counted_of(aggregate).picks
     assert [(product, pick.rank) for product, pick in picks.items()] == [
         ("=attio", 1),
         ("zoho-crm", 2),
@@ -160,9 +166,9 @@ def said(ranking: Sequence[str], **fields: Any) -> CategoryAggregate:
 @given(RANKINGS)
 def test_leaving_duplicates_out_changes_nothing_the_second_time(ranking: list[str]) -> None:
     """Each product is chosen once, at its best rank, in the model's order."""
-    picks = CountedAnswer.of(said(ranking).wordings[0].latest["A"]).picks
+    picks = counted_of(said(ranking)).picks
     ranks = [pick.rank for pick in picks.values()]
     assert ranks[0] == 1
     assert ranks == sorted(ranks)
-    kept = CountedAnswer.of(said([pick.product for pick in picks.values()]).wordings[0].latest["A"])
+    kept = counted_of(said([pick.product for pick in picks.values()]))
     assert list(kept.picks) == list(picks)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
-from builders import answered, app_over, failed, write_data
+from builders import answered, failed
 from small_world import WITHHELD
 
-from store.rankings.assistants import Service, Tally, tallies, total
-from store.records import FailureKind
-from store.web.pages.assistants import FAILURES
+from store.rankings.poll_states import Service, Tally, tallies, total
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from flask import Flask
 
 
@@ -67,23 +63,5 @@ def test_an_assistants_figures(small: Flask) -> None:
     assert WITHHELD not in {service.last for service in found.tally.services}
     assert (found.tally.answers, dict(found.tally.failures)) == (4, {"timeout": 1})
     assert (found.counted, found.agreeing, found.shared) == (3, 3, 3)
-    assert found.firsts.total() == 3
     alone = store.snapshot.summary.assistants["C"]
     assert (alone.counted, alone.agreeing, alone.shared) == (2, 1, 2)
-
-
-def test_every_kind_of_failure_is_told_in_words() -> None:
-    """A new kind of failure needs words for readers."""
-    assert set(FAILURES) == set(get_args(FailureKind))
-
-
-def test_no_two_assistants_share_an_address(tmp_path: Path) -> None:
-    """Names that make one slug are told apart, and a later one never takes an address away."""
-    write_data(tmp_path, models=["Model A", "Model-A", "\u6a21\u578b", "!!!"])
-    slugs = app_over(tmp_path).extensions["store"].snapshot.summary.model_slugs
-    assert list(slugs.values()) == ["Model A", "Model-A", "\u6a21\u578b", "!!!"]
-    assert next(iter(slugs)) == "model-a"
-    client = app_over(tmp_path).test_client()
-    for slug, name in slugs.items():
-        page = client.get(f"/models/{slug}")
-        assert (page.status_code, name in page.text) == (200, True)

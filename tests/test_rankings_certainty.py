@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.rankings import aggregates, certainty, leaderboards, sentences
-from store.rankings.certainty import Comparison
-from store.rankings.intervals import student
+from store.rankings.certainty import Comparison, student
+from store.rankings.experiments import own_maker_advantages
+from store.rankings.merging import Asking, LoggedAnswer
 from store.rankings.names import Names
-from store.rankings.own_maker import advantages
-from store.rankings.runs import MAX_DAYS, Asking, LoggedAnswer, Run
+from store.rankings.runs import MAX_DAYS, Run
 from store.records import Poll, Site
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def test_equal_lists_of_everybody_are_as_alike_as_can_be() -> None:
     found = board(*polls("XYZ XYZ · XYZ XYZ")).repeatability
     assert found
     assert (found.own_overlap, found.relative_overlap) == (1, 1)
-    assert [(r.pairs, r.same_first, r.same_list) for r in found.repeats.values()] == [(1, 1, 1)] * 2
+    assert [(r.n, r.same_first, r.same_list) for r in found.repeats.values()] == [(1, 1, 1)] * 2
     assert board(*polls("XYZ · XYZ")).repeatability is None
 
 
@@ -311,10 +311,12 @@ def test_an_own_maker_is_compared_with_the_assistants_of_others() -> None:
     """Five points from its own assistants, none from the others, siblings counted with neither."""
     found = board(*polls("XYZ XYZ · XYZ XYZ · ZYV ZYV · ZYV ZYV"))
     makers = {"A": "acme", "B": "acme", "C": "other"}
-    assert advantages([found], makers, {"=x": "acme"}) == [5]
-    assert advantages([found], makers, {"=z": "other"}) == [pytest.approx(5 - (3 + 3 + 5) / 3)]
-    assert advantages([found], makers, {"=x": "nobody"}) == []
-    assert advantages([found], dict.fromkeys("ABCD", "acme"), {"=x": "acme"}) == []
+    assert own_maker_advantages([found], makers, {"=x": "acme"}) == [5]
+    assert own_maker_advantages([found], makers, {"=z": "other"}) == [
+        pytest.approx(5 - (3 + 3 + 5) / 3)
+    ]
+    assert own_maker_advantages([found], makers, {"=x": "nobody"}) == []
+    assert own_maker_advantages([found], dict.fromkeys("ABCD", "acme"), {"=x": "acme"}) == []
 
 
 def test_students_quantiles_go_on_beyond_the_table() -> None:

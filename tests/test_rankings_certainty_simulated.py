@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from store.rankings.certainty import Comparison, presence
-from store.rankings.merging import first_of
+from store.rankings.merging import Asking, LoggedAnswer, first_of
 from store.rankings.rounds import Leaders
-from store.rankings.runs import Asking, LoggedAnswer, Run
+from store.rankings.runs import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from leaderboards import answer
 
 from store.rankings import aggregates
-from store.rankings.changes import Streak, changes, runs_of, streaks, survival
-from store.rankings.intervals import wilson
+from store.rankings.certainty import wilson
+from store.rankings.changes import Streak, changes, reigns_of, streaks, survival
 from store.rankings.names import Names
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ def asking(answers: list[ResolvedAnswer], question: str = "What is best?") -> li
 )
 def test_a_change_is_confirmed_when_the_next_answer_agrees(picks: str, pick_changes: str) -> None:
     """A A B A A: two changes, none confirmed. A B B: one, confirmed (marked "!" here)."""
-    found = changes("pens", runs_of(weekly(picks)))
+    found = changes("pens", reigns_of(weekly(picks)))
     assert " ".join(f"{c.previous}{c.current}{'!' * c.confirmed}" for c in found) == pick_changes
 
 
 def test_a_change_names_both_polls_and_the_models_own_reason() -> None:
     """It is known by the poll that brought it, and dated by that one and the one before."""
-    (change,) = changes("pens", runs_of(weekly("X Y")))
+    (change,) = changes("pens", reigns_of(weekly("X Y")))
     assert change.poll == "A 2026-01-12T06:00:00Z"
     assert (change.slug, change.model) == ("pens", "A")
     assert (change.previous_at, change.current_at) == (
@@ -80,7 +80,7 @@ def test_a_change_names_both_polls_and_the_models_own_reason() -> None:
 def test_models_and_questions_are_followed_apart() -> None:
     """Another model's pick or another wording of the question is no change."""
     answers = [*weekly("X X"), *weekly("Y Y", "B"), *weekly("Z Z", question="What is finest?")]
-    assert changes("pens", runs_of(answers)) == ()
+    assert changes("pens", reigns_of(answers)) == ()
 
 
 def test_one_days_answers_are_one_and_the_newest_counts() -> None:
@@ -94,7 +94,7 @@ def test_one_days_answers_are_one_and_the_newest_counts() -> None:
         ([answer("A", "Y", monday), answer("A", "X", later)], ""),
         ([answer("A", "Y", monday), answer("A", "Z", later)], "XZ"),
     ):
-        found = changes("pens", runs_of([*start, *asking(answers)]))
+        found = changes("pens", reigns_of([*start, *asking(answers)]))
         assert (
             " ".join(f"{c.previous}{c.current}{'!' * c.confirmed}" for c in found) == pick_changes
         )
@@ -104,14 +104,14 @@ def test_a_day_that_comes_twice_stands_where_its_newest_answer_does() -> None:
     """The order is that of appending, whatever days the answers bear."""
     first, second = "2026-01-05T06:00:00Z", "2026-01-12T06:00:00Z"
     answers = [answer("A", "X", first), answer("A", "Y", second), answer("A", "Z", first)]
-    [change] = changes("pens", runs_of(answers))
+    [change] = changes("pens", reigns_of(answers))
     assert (change.previous, change.current) == ("Y", "Z")
 
 
 def test_a_question_that_comes_back_is_compared_with_its_own_last_answer() -> None:
     """The previous poll is that of the same question, however many others lie between."""
     old, new = weekly("X X Y", question="Old?"), weekly("Z Z Z", question="New?")
-    found = changes("pens", runs_of([old[0], new[1], old[2]]))
+    found = changes("pens", reigns_of([old[0], new[1], old[2]]))
     assert [(c.previous, c.current, c.previous_at) for c in found] == [
         ("X", "Y", "2026-01-05T06:00:00Z")
     ]
@@ -119,13 +119,13 @@ def test_a_question_that_comes_back_is_compared_with_its_own_last_answer() -> No
 
 def test_changes_come_in_the_order_of_time() -> None:
     """Over all models, the earlier change first."""
-    found = changes("pens", runs_of([*weekly("X X Y"), *weekly("X Y Y", "B")]))
+    found = changes("pens", reigns_of([*weekly("X X Y"), *weekly("X Y Y", "B")]))
     assert [change.model for change in found] == ["B", "A"]
 
 
 def test_a_reign_lasts_until_another_product_takes_over() -> None:
     """Its polls in a row are counted; the last of a sequence is not over."""
-    found = streaks(runs_of(weekly("X X Y X")))
+    found = streaks(reigns_of(weekly("X X Y X")))
     assert [(r.polls, r.over) for r in found] == [(2, True), (1, True), (1, False)]
     assert [r.followed for r in found] == [2, 1, 0]
     assert found[0].end == "2026-01-12T06:00:00Z"
@@ -167,7 +167,7 @@ def test_without_unfinished_ones_first_places_stand_as_counted() -> None:
 @given(st.lists(st.sampled_from("XYZ"), min_size=1, max_size=12))
 def test_changes_follow_the_definition(picks: list[str]) -> None:
     """One change for each pair of neighbours that differ; confirmed by walking through them."""
-    sequences = runs_of(weekly(" ".join(picks)))
+    sequences = reigns_of(weekly(" ".join(picks)))
     found = changes("pens", sequences)
     assert [(c.previous, c.current) for c in found] == [
         (a, b) for a, b in pairwise(picks) if a != b

@@ -1,7 +1,8 @@
-"""Two products or two assistants, compared where both are."""
+"""Two products, compared where both are."""
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,7 +48,7 @@ def met(boards: dict[str, Leaderboard]) -> dict[str, comparing.Meeting]:
         entries = {entry.product: entry for entry in board.entries}
         if entries.keys() >= {ONE, OTHER}:
             shared.append((board, entries[ONE], entries[OTHER]))
-    return {meeting.board.slug: meeting for meeting in comparing.meet(shared)}
+    return {meeting.board.slug: meeting for meeting in starmap(comparing.meet, shared)}
 
 
 def test_who_stands_higher_and_whether_by_more_than_chance(boards: dict[str, Leaderboard]) -> None:
@@ -66,14 +67,3 @@ def test_what_each_assistant_puts_higher(boards: dict[str, Leaderboard]) -> None
     """Per assistant: in how many of the rankings it puts either higher."""
     found = comparing.preferences(met(boards).values(), ONE, OTHER)
     assert found == {"A": (1, 2), "B": (2, 1)}
-
-
-def test_two_assistants_are_compared_where_both_count(boards: dict[str, Leaderboard]) -> None:
-    """The category that one answered alone does not count; the least alike lists come first."""
-    found = comparing.pair(list(boards.values()), "B", "A", 2)
-    assert found is not None
-    assert (found.same, found.of) == (2, 3)
-    assert next(board.slug for board, _ in found.furthest) == "tied"
-    assert {board.slug for board, _ in found.closest} == {"once", "sure"}
-    assert found.overlap == pytest.approx((1 + 1 + 0.5) / 3)
-    assert comparing.pair(list(boards.values()), "A", "nobody", 2) is None

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from builders import answered, category
 
-from store.rankings import aggregates, experiments, leaderboards, repeatability
+from store.rankings import aggregates, experiments, leaderboards
+from store.rankings.agreement import Repeats
 from store.rankings.names import Names
 from store.rankings.rounds import TrackRecord
 from store.records import Site
-from store.web.labs_view import QUESTIONS
+from store.web.listings import COMPUTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,9 +33,13 @@ def compute(*categories: Sequence[Poll]) -> dict[str, Experiment]:
         for aggregate in read
     ]
     boards = [board for board in made if board]
-    repeats = repeatability.by_model(boards)
-    found = experiments.compute(boards, read, {}, {}, repeats, NO_RECORD)
-    return {experiment.slug: experiment for experiment in found}
+    repeats: dict[str, list[Repeats]] = {}
+    for board in boards:
+        for model, own in board.repeatability.repeats.items() if board.repeatability else ():
+            repeats.setdefault(model, []).append(own)
+    streaks = [streak for aggregate in read for streak in aggregate.streaks]
+    computed = experiments.compute(boards, streaks, {}, {}, repeats, NO_RECORD)
+    return {experiment.slug: experiment for experiment in computed}
 
 
 def said(**lists: str) -> list[Poll]:
@@ -48,7 +53,6 @@ def test_where_nothing_can_be_counted_there_is_no_experiment() -> None:
     assert set(compute(*[said(A="X")] * 9)) == {"would-another-rule-choose-another"}
     assert set(compute(*[said(A="X", B="X")] * 5)) == {
         "agreement-on-first",
-        "overlap-of-lists",
         "would-another-rule-choose-another",
     }
 
@@ -66,35 +70,6 @@ def test_agreement_on_first_counts_the_labels() -> None:
         "fewer in 16.7% (n = 6 categories)."
     )
     assert found["agreement-on-first"].date == "2026-11-02"
-
-
-def test_overlap_names_the_most_and_the_least_alike() -> None:
-    """Means by pair and over all comparisons, each with its n."""
-    found = compute(*[said(A="X", B="X", C="Y")] * 5)["overlap-of-lists"]
-    assert found.finding == (
-        "A and B are most alike (1.00, n = 5), B and C are least alike (0.00, n = 5). "
-        "The mean of all comparisons is 0.33 (n = 15 comparisons)."
-    )
-    pair = compute(*[said(A="X", B="X")] * 5)["overlap-of-lists"]
-    assert pair.finding == (
-        "Only A and B can be compared. The mean of all comparisons is 1.00 (n = 5 comparisons)."
-    )
-    same = compute(*[said(A="X", B="X", C="X")] * 5)["overlap-of-lists"]
-    assert same.finding.startswith("The lists of every two assistants are equally alike (1.00). ")
-
-
-def test_who_leaves_the_pack_is_one_against_all_others() -> None:
-    """Three that differ are no pack, two against two neither; shares are of what each answered."""
-    found = compute(
-        *[said(A="X", B="X", C="Y")] * 2,
-        *[said(A="X", B="Y", C="Z")],
-        *[said(A="X", B="Y", C="Y", D="X")],
-        *[said(A="Y", B="X", C="X", D="X")],
-        said(A="X", B="Y"),
-    )["who-leaves-the-pack"]
-    assert found.finding == (
-        "Alone against all others: C in 40.0%, A in 20.0%, B in 0.0%, D in 0.0% (n = 5 categories)."
-    )
 
 
 def weekly(picks: str, question: str = "What is best?") -> list[Poll]:
@@ -116,16 +91,6 @@ def test_how_long_a_first_place_lasts_counts_those_not_lost_yet() -> None:
     assert [(bar.value, bar.n) for bar in lasts.chart.bars] == [(0.75, 4), (0.75, 2), (0.375, 2)]
     assert lasts.date == "2026-10-26"
     assert "how-long-a-first-place-lasts" not in compute(weekly("X"), weekly("Y"))
-
-
-def test_how_often_a_change_is_confirmed_counts_changes() -> None:
-    """Of those of each wording, by the next answer."""
-    found = compute(weekly("X Y Y X"), [*weekly("X X"), *weekly("Z Z", "What is finest?")])
-    assert found["how-often-a-change-is-confirmed"].finding == (
-        "Of changes of an assistant’s #1, 50.0% have been confirmed by its next answer "
-        "(n = 2 changes)."
-    )
-    assert "how-often-a-change-is-confirmed" not in compute(weekly("X X X"))
 
 
 def test_how_noisy_an_answer_is_does_not_depend_on_how_often_one_asks() -> None:
@@ -181,15 +146,15 @@ def test_our_record_tells_whether_the_next_round_agreed() -> None:
 def test_every_finding_quotes_its_n() -> None:
     """No figure without the number it rests on, none without its question."""
     found = compute(*[[*said(A="X", B="X", C="Y"), *weekly("X X Y Y")]] * 6)
-    assert len(found) == 6
+    assert len(found) == 3
     for experiment in found.values():
         assert "n = " in experiment.finding
         assert experiment.finding.endswith(".")
-        assert experiment.slug in QUESTIONS
+        assert experiment.slug in COMPUTED
 
 
 def test_every_question_has_a_method_in_words() -> None:
     """What is asked ends as a question, what is done as a sentence."""
-    for question in QUESTIONS.values():
+    for question in COMPUTED.values():
         assert question.title.endswith("?")
         assert question.method.endswith(".")

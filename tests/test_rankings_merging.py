@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from leaderboards import answer, counted, merged
 
-from store.rankings.merging import CountedAnswer, ResolvedAnswer, days_before, select
+from store.rankings.merging import ResolvedAnswer, Wording, count, select
+from store.records import Site
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,11 +87,13 @@ def test_the_lower_of_two_places_leaves_a_gap() -> None:
 
 def test_a_reason_is_from_the_model_that_ranks_highest() -> None:
     """Of equally high models the first that gives a reason is quoted; a lower one never is."""
-    answers = [
-        CountedAnswer.of(answer("A", "Q X", reasons={"X": "lower"}), stale=False),
-        CountedAnswer.of(answer("B", "X", reasons={"X": None}), stale=False),
-        CountedAnswer.of(answer("C", "X", reasons={"X": "high"}), stale=False),
-    ]
+    answers = count(
+        [
+            (answer("A", "Q X", reasons={"X": "lower"}), False),
+            (answer("B", "X", reasons={"X": None}), False),
+            (answer("C", "X", reasons={"X": "high"}), False),
+        ]
+    )
     assert merged(answers)[0].reason == "high"
     assert merged(answers[:2])[0].reason is None
 
@@ -103,18 +106,18 @@ def latest(**times: str) -> dict[str, ResolvedAnswer]:
     }
 
 
+def counting(latest: dict[str, ResolvedAnswer], *models: str) -> list[tuple[str, bool]]:
+    """The models that count after these latest answers, and whether their answers are stale."""
+    selected = select(Wording("What is best?", latest, ""), models, Site(version=1, name="Test"))
+    return [(answer.model, stale) for answer, stale in selected.answers] if selected else []
+
+
 def test_ages_are_measured_from_the_newest_answer_of_the_category() -> None:
     """Exactly 30 days is fresh and exactly 90 still counts; a second more is stale or missing."""
     answers = latest(A="10-01", B="09-01", C="07-03")
-    kept = select(answers, ["A", "B", "C"], 30, 90)
-    assert [(answer.model, stale) for answer, stale in kept] == [
-        ("A", False),
-        ("B", False),
-        ("C", True),
-    ]
-    later = {**answers, "A": answer("A", "X", "2026-10-01T06:00:01Z")}
-    kept = select(later, ["A", "B", "C"], 30, 90)
-    assert [(answer.model, stale) for answer, stale in kept] == [("A", False), ("B", True)]
+    assert counting(answers, "A", "B", "C") == [("A", False), ("B", False), ("C", True)]
+    later = {"B": answers["B"], "C": answers["C"], "A": answer("A", "X", "2026-10-01T06:00:01Z")}
+    assert counting(later, "A", "B", "C") == [("A", False), ("B", True)]
 
 
 def test_the_newest_answer_is_the_one_appended_last() -> None:
@@ -123,28 +126,19 @@ def test_the_newest_answer_is_the_one_appended_last() -> None:
         "A": answer("A", "X", "2099-01-01T06:00:00Z"),
         "B": answer("B", "X", "2026-10-01T06:00:00Z"),
     }
-    assert [(answer.model, stale) for answer, stale in select(odd, ["A", "B"], 30, 90)] == [
-        ("A", False),
-        ("B", False),
-    ]
+    assert counting(odd, "A", "B") == [("A", False), ("B", False)]
 
 
 def test_a_category_that_nobody_polls_keeps_its_ranking() -> None:
     """Old answers are as good as new ones while none is newer."""
-    assert len(select(latest(A="01-01", B="01-02"), ["A", "B"], 30, 90)) == 2
+    assert len(counting(latest(A="01-01", B="01-02"), "A", "B")) == 2
 
 
 def test_only_configured_models_count_in_configured_order() -> None:
     """A retired model neither counts nor makes the others look old."""
     answers = latest(A="01-01", Retired="11-01", B="01-02")
-    kept = select(answers, ["B", "A", "Never asked"], 30, 90)
-    assert [(answer.model, stale) for answer, stale in kept] == [("B", False), ("A", False)]
-    assert select(answers, ["Never asked"], 30, 90) == ()
-
-
-def test_days_are_counted_in_times() -> None:
-    """Days before a time end at its hour, not at midnight."""
-    assert days_before("2026-03-01T06:00:00Z", 1) == "2026-02-28T06:00:00Z"
+    assert counting(answers, "B", "A", "Never asked") == [("B", False), ("A", False)]
+    assert counting(answers, "Never asked") == []
 
 
 @given(BOARDS, st.randoms(use_true_random=False))

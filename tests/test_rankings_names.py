@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from store.rankings import names
 from store.rankings.names import Names
-from store.records import SLUG_PATTERN, Product
+from store.records import Product
+from store.text import SLUG_PATTERN
 
 SAME = "same"
 DIFFERENT = "different"

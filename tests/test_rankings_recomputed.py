@@ -26,6 +26,7 @@ from builders import (
 from lab_figures import by_rule, noise, record, standing
 from recomputation import Recomputation
 
+from store.rankings.experiments import Experiment
 from store.web import as_of
 
 if TYPE_CHECKING:
@@ -429,24 +430,15 @@ def test_every_mention_is_as_recomputed(world: World) -> None:
 def test_the_experiments_are_as_recomputed(world: World) -> None:
     """How noisy answers are, how long first places last, and what other rules say."""
     shown = _experiments(world.client)
-    _hold_chart(shown, "would-another-rule-choose-another", by_rule(world.recomputed))
+    _hold_chart(shown["would-another-rule-choose-another"], by_rule(world.recomputed))
     firsts, means = noise(world.recomputed)
-    _hold_chart(shown, "how-noisy-is-one-answer", firsts)
-    said = shown["how-noisy-is-one-answer"]["finding"]
-    assert f"#1 in {means[0]:.1%} and gives the same list in {means[1]:.1%}" in said
-    assert f"overlap by {means[2]:.0%} on average" in said
-    chart = shown["how-long-a-first-place-lasts"]["chart"]
-    steps = {
-        each["label"]: step
-        for each, step in zip(chart["figures"], standing(world.recomputed), strict=True)
-    }
-    assert len(steps) == len(chart["figures"])
-    _hold_chart(shown, "how-long-a-first-place-lasts", steps)
-    changes = world.recomputed.changes()
-    confirmed = sum(change["confirmed"] for change in changes.values()) / len(changes)
-    said = shown["how-often-a-change-is-confirmed"]["finding"]
-    assert said.startswith(f"Of changes of an assistant’s #1, {confirmed:.1%} have been")
-    assert said.endswith(f"(n = {len(changes):,} changes).")
+    _hold_chart(shown["how-noisy-is-one-answer"], firsts)
+    finding = shown["how-noisy-is-one-answer"].finding
+    assert f"#1 in {means[0]:.1%} and gives the same list in {means[1]:.1%}" in finding
+    assert f"overlap by {means[2]:.0%} on average" in finding
+    lasts = shown["how-long-a-first-place-lasts"]
+    labels = [bar.label for bar in lasts.chart.bars]
+    _hold_chart(lasts, dict(zip(labels, standing(world.recomputed), strict=True)))
 
 
 @pytest.mark.parametrize("world", ["repeats"], indirect=True)
@@ -474,7 +466,7 @@ def test_our_own_record_is_as_recomputed(world: World) -> None:
     """By level, how often the next closed round of a category agreed."""
     expected = record(world.recomputed, world.directory)
     assert expected
-    _hold_chart(_experiments(world.client), "track-record", expected)
+    _hold_chart(_experiments(world.client)["track-record"], expected)
 
 
 @pytest.mark.slow
@@ -483,24 +475,24 @@ def test_our_own_record_is_as_recomputed_in_the_shipped_data(
 ) -> None:
     """The same for every round of every category."""
     expected = record(Recomputation(shipped, BASE_URL), shipped)
-    _hold_chart(_experiments(client), "track-record", expected)
+    _hold_chart(_experiments(client)["track-record"], expected)
 
 
-def _experiments(client: FlaskClient) -> dict[str, dict[str, Any]]:
-    found = client.get("/api/v1/labs.json").get_json()["experiments"]
-    return {each["slug"]: each for each in found}
+def _experiments(client: FlaskClient) -> dict[str, Experiment]:
+    summary = client.application.extensions["store"].snapshot.summary
+    return {experiment.slug: experiment for experiment in summary.experiments}
 
 
 def _hold_chart(
-    shown: dict[str, dict[str, Any]], slug: str, expected: dict[str, tuple[float, list[float], int]]
+    experiment: Experiment, expected: dict[str, tuple[float, list[float], int]]
 ) -> None:
     """Every figure of an experiment, to four decimals."""
-    figures = {each["label"]: each for each in shown[slug]["chart"]["figures"]}
-    assert figures.keys() == expected.keys()
+    bars = {bar.label: bar for bar in experiment.chart.bars}
+    assert bars.keys() == expected.keys()
     for label, (value, interval, n) in expected.items():
-        assert figures[label]["value"] == pytest.approx(value, abs=6e-5), (slug, label)
-        assert figures[label]["interval"] == pytest.approx(interval, abs=6e-5), (slug, label)
-        assert figures[label]["n"] == n, (slug, label)
+        assert bars[label].value == pytest.approx(value, abs=6e-5), (experiment.slug, label)
+        assert bars[label].interval == pytest.approx(interval, abs=6e-5), (experiment.slug, label)
+        assert bars[label].n == n, (experiment.slug, label)
 
 
 def test_every_address_leads_to_the_product_that_owns_it(world: World) -> None:

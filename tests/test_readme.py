@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from store.web.descriptions import ENDPOINTS
+from store.web.openapi import ENDPOINTS
 
 if TYPE_CHECKING:
     from flask import Flask

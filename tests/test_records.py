@@ -8,16 +8,8 @@ import msgspec
 import pytest
 
 from store.rankings import runs
-from store.records import (
-    MAX_SAMPLES,
-    Assistant,
-    Category,
-    Problem,
-    Product,
-    Site,
-    Withheld,
-    is_slug,
-)
+from store.records import MAX_SAMPLES, Assistant, Category, Problem, Product, Site, Withheld
+from store.text import is_slug
 
 
 def takes(kind: type[Any], **fields: Any) -> bool:

@@ -6,7 +6,6 @@ import errno
 import itertools
 import json
 import os
-import threading
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,24 +75,6 @@ def test_a_command_that_fails_leaves_every_file(data: Path, arguments: tuple[str
     [stored, *_] = History(data / "history").read("crm-software").polls
     filled = [stored.poll.id if argument == "ID" else argument for argument in arguments]
     assert failures(data, lambda: said(data, *filled)) >= 1
-
-
-def test_schemas_are_old_or_new_and_never_half(data: Path) -> None:
-    """Whichever of them cannot be put in place, it stays whole."""
-    new = found_in(data)
-    written = [name for name in new if name.startswith("schemas/")]
-    for nth in range(1, len(written) + 1):
-        for name in written:  # as an earlier version may have written them
-            head = new[name].split(b"\n")[:3]
-            (data / name).write_bytes(b"\n".join([*head, b"}"]))
-        old = found_in(data)
-        with failing_names(nth, error(nth)):
-            said = command(data, "schema").output
-        found = found_in(data)
-        assert found.keys() == new.keys()
-        assert [found[name] == new[name] for name in written].count(True) == nth - 1
-        assert all(found[name] in (old[name], new[name]) for name in found)
-        assert said.endswith(f" cannot be written: {os.strerror(error(nth))}\n")
 
 
 def test_an_init_that_fails_leaves_nothing(
@@ -185,17 +166,5 @@ def refusing(name: str, really: Callable[..., None]) -> Callable[..., None]:
         if str(path).endswith(f"/{name}"):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         really(path, *arguments, **options)
-
-    return call
-
-
-def noting(name: str, really: Callable[..., None], order: list[str]) -> Callable[..., None]:
-    """A call that is noted."""
-    ours = threading.get_ident()  # servers of earlier tests may keep their files meanwhile
-
-    def call(*arguments: object, **options: object) -> None:
-        if threading.get_ident() == ours:
-            order.append(name)
-        really(*arguments, **options)
 
     return call

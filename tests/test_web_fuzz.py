@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from store.web.descriptions import ENDPOINTS
+from store.web.openapi import ENDPOINTS
 
 if TYPE_CHECKING:
     from flask import Flask

@@ -12,7 +12,7 @@ import pytest
 from broken import write_one_of_each
 from builders import answered, app_over, failed, write_data
 
-from store.rankings.poll_states import Pause, ScheduleState
+from store.rankings.poll_states import ScheduleState
 from store.web import health
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def healthz(app: Flask) -> dict[str, Any]:
 
 
 def test_all_is_well(tmp_path: Path) -> None:
-    """Counts, ages, and each assistant's last poll and last answer."""
+    """Counts, ages, each assistant's last poll and last answer; no money, and no failure."""
     polls = [
         answered("A", ["X"], "2026-11-02T06:00:00Z"),
         failed("A", "timeout", "2026-11-03T06:00:00Z"),
@@ -50,7 +50,6 @@ def test_all_is_well(tmp_path: Path) -> None:
     assert body.pop("snapshotAge") < 60
     assert body.pop("lookedAgo") < 60
     assert body["assistants"][0].pop("answerAge") > 0
-    quiet = {"answerAge": None, "paused": None, "due": None}
     assert body == {
         "status": "ok",
         "reasons": [],
@@ -63,29 +62,15 @@ def test_all_is_well(tmp_path: Path) -> None:
                 "name": "A",
                 "lastPoll": "2026-11-03T06:00:00Z",
                 "lastAnswer": "2026-11-02T06:00:00Z",
-                "failures": 1,
-                "failure": "timeout",
-                "paused": None,
-                "due": None,
             },
             {
                 "name": "B",
                 "lastPoll": "2026-11-03T06:00:01Z",
                 "lastAnswer": None,
-                "failures": 1,
-                "failure": "auth",
-                **quiet,
+                "answerAge": None,
             },
-            {
-                "name": "C",
-                "lastPoll": None,
-                "lastAnswer": None,
-                "failures": 0,
-                "failure": None,
-                **quiet,
-            },
+            {"name": "C", "lastPoll": None, "lastAnswer": None, "answerAge": None},
         ],
-        "spending": {"usdToday": 0, "capUsd": None},
         "exportAge": None,
         "damage": {"files": 0, "records": 0},
         "problemCount": 0,
@@ -162,8 +147,8 @@ def examined(
     """Status and reasons at a time, the files looked at just before."""
     store = app_over(directory).extensions["store"]
     store.looked_at = now.timestamp()
-    found = health.examine(store, now.timestamp(), (lambda: schedule) if schedule else None)
-    return found.status, found.reasons
+    report = health.examine(store, now.timestamp(), schedule)
+    return report.status, report.reasons
 
 
 def test_the_scheduler_speaks_for_itself(directory: Path) -> None:
@@ -175,20 +160,6 @@ def test_the_scheduler_speaks_for_itself(directory: Path) -> None:
     assert body["scheduler"] == {"alive": True, "polling": True, "since": since}
     assert body["status"] == "degraded"
     assert "A is paused." in body["reasons"]
-
-
-def test_a_pause_is_told_with_its_assistant(directory: Path) -> None:
-    """Who is paused, until when and why, and how much is due."""
-    until = datetime(2026, 11, 10, 12, tzinfo=UTC)
-    name = json.loads((directory / "models.json").read_text())["models"][0]["name"]
-    reasons = (f"{name} is paused until 2026-11-10T12:00:00Z: no key", "Nothing can be locked.")
-    state = State(reasons=reasons, pauses={name: Pause(until, "no key")}, due={name: 7})
-    store = app_over(directory).extensions["store"]
-    found = health.examine(store, NOW.timestamp(), lambda: state)
-    told = found.assistants[0]
-    assert told.paused == health.PauseHealth("2026-11-10T12:00:00Z", "no key")
-    assert told.due == 7
-    assert found.reasons[-2:] == reasons
 
 
 def failures(count: int, hour: int) -> list[Poll]:
@@ -242,7 +213,7 @@ def test_a_record_from_the_future_is_told(tmp_path: Path, *, sample: bool, statu
     old = answered("A", ["X"], "2026-11-02T06:00:00Z", slug="vpn")
     for polls, sentence in (
         ([late, old], "2026-11-10T06:10:01Z, which is yet to come"),
-        ([late], "This machine's clock is probably wrong, by 11 minutes or more: it says 2026-11"),
+        ([late], "This machine's clock is probably wrong: it says 2026-11"),
     ):
         data = write_data(tmp_path / f"{len(polls)}", polls=polls, sample=sample)
         assert examined(data)[0] == status

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from builders import BASE_URL, app_over
-from jsonschema import Draft202012Validator
 from mcp import Client
 from mcp_rankings import (
     JSON,
@@ -53,7 +52,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield listening
 
 
-@pytest.mark.parametrize("version", ["2024-11-05", *VERSIONS[1:]])
+@pytest.mark.parametrize("version", VERSIONS[1:])
 def test_a_handshake_settles_on_the_version_of_the_client(port: int, version: str) -> None:
     """Every revision that shakes hands is spoken back as it was asked for, without a session."""
     answer = post(port, legacy("initialize", protocolVersion=version))
@@ -71,25 +70,6 @@ def test_a_handshake_with_another_version_gets_the_newest(port: int, version: ob
     assert (answer.status, answer.json["result"]["protocolVersion"]) == (200, "2025-11-25")
 
 
-@pytest.mark.parametrize(
-    ("accepted", "status"),
-    [
-        (None, 200), ("", 200), ("*/*", 200), ("application/*;q=0.1", 200),
-        ("application/json, text/event-stream", 200), ("text/html", 406),
-        ("text/event-stream", 406), ("application/json;q=0, */*", 406), (";;", 406),
-    ],
-)  # fmt: skip
-def test_a_client_that_accepts_no_json_is_told_so(
-    port: int, accepted: str | None, status: int
-) -> None:
-    """There is no other answer to negotiate: 406 names the header that MCP asks for."""
-    headers = {} if accepted is None else {"Accept": accepted}
-    answer = post(port, legacy("ping"), {"Content-Type": "application/json", **headers})
-    assert answer.status == status
-    if status == 406:
-        assert "Accept: application/json, text/event-stream" in answer.json["detail"]
-
-
 @pytest.mark.parametrize("headers", [JSON, {**JSON, "MCP-Protocol-Version": MODERN}])
 @pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "x"])
 def test_a_notification_is_accepted_in_silence(
@@ -100,7 +80,7 @@ def test_a_notification_is_accepted_in_silence(
     assert (answer.status, answer.body) == (202, b"")
 
 
-@pytest.mark.parametrize("version", [None, "2024-11-05", *VERSIONS[1:]])
+@pytest.mark.parametrize("version", [None, *VERSIONS[1:]])
 @pytest.mark.parametrize("method", ["ping", "tools/list"])
 def test_legacy_requests_need_no_header(port: int, method: str, version: str | None) -> None:
     """Legacy requests are answered under any legacy version header and under none."""
@@ -389,14 +369,12 @@ def test_the_official_client_is_served(port: int, mode: str, version: str) -> No
     async def use() -> None:
         async with Client(f"http://127.0.0.1:{port}/mcp", mode=mode) as client:
             assert client.protocol_version == version
-            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            assert names == {name for name, _ in ONE_OF_EACH}
             for name, arguments in ONE_OF_EACH:
                 result = await client.call_tool(name, arguments)
                 assert not result.is_error
                 assert result.structured_content["notice"] in result.content[0].text
-                schema = tools[name].output_schema
-                assert schema is not None
-                Draft202012Validator(schema).validate(result.structured_content)
             wrong = await client.call_tool("get_product", {"slug": "hubspott"})
             assert wrong.is_error
             assert "The closest: hubspot (HubSpot)" in wrong.content[0].text

@@ -126,7 +126,7 @@ def check(body: bytes, status: int, answer: bytes) -> None:
     assert status < 500, (body, answer)
     assert b"Traceback" not in answer
     assert b"-32603" not in answer, (body, answer)
-    if status in (406, 415):
+    if status == 415:
         return
     if status == 202:
         assert answer == b""
@@ -194,7 +194,7 @@ def test_dispatch_is_a_pure_function() -> None:
 def test_what_a_caller_sent_is_cut_in_answers() -> None:
     """An answer does not repeat at length what was posted."""
     for message in (legacy("m" * 9_000), call("n" * 9_000)):
-        assert len(dispatch(NOBODY, json.dumps(message).encode(), Headers(JSON)).body) < 300
+        assert len(dispatch(NOBODY, json.dumps(message).encode(), Headers(JSON))[2]) < 300
 
 
 @given(st.integers(-(2**200), 2**200) | st.text())
@@ -202,7 +202,7 @@ def test_an_id_comes_back_as_it_was(id_: int | str) -> None:
     """Strings of any letters and integers of any size are repeated exactly."""
     for method in ("ping", "nope"):
         body = json.dumps({"jsonrpc": "2.0", "id": id_, "method": method}).encode()
-        assert json.loads(dispatch(NOBODY, body, Headers(JSON)).body)["id"] == id_
+        assert json.loads(dispatch(NOBODY, body, Headers(JSON))[2])["id"] == id_
 
 
 @pytest.mark.parametrize("params", ["", ',"params":null', ',"params":{}'])

@@ -75,7 +75,7 @@ def test_the_answers_are_as_published(small: Flask, snapshot: Callable[[str, str
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_tool_says_what_a_client_shows(small: Flask, name: str) -> None:
-    """Each tool is read-only by its hints; it takes a closed object and answers an open one."""
+    """Each tool is read-only by its hints and takes a closed object."""
     listed = json.loads(small.test_client().post("/mcp", json=legacy("tools/list")).data)
     (shown,) = [t for t in listed["result"]["tools"] if t["name"] == name]
     assert shown["annotations"] == {
@@ -85,11 +85,9 @@ def test_a_tool_says_what_a_client_shows(small: Flask, name: str) -> None:
         "idempotentHint": True,
         "openWorldHint": False,
     }
-    for schema in (shown["inputSchema"], shown["outputSchema"]):
-        Draft202012Validator.check_schema(schema)
-        assert schema["type"] == "object"
-    assert shown["inputSchema"]["additionalProperties"] is False
-    assert "additionalProperties" not in shown["outputSchema"]
+    schema = shown["inputSchema"]
+    Draft202012Validator.check_schema(schema)
+    assert (schema["type"], schema["additionalProperties"]) == ("object", False)
     assert 2 <= shown["description"].count(". ") + 1 <= 7
 
 
@@ -116,20 +114,13 @@ def test_no_default_answer_is_long(app: Flask) -> None:
     assert {name: size for name, size in sizes.items() if size > BUDGET} == {}
 
 
-def test_every_result_is_as_its_schema_says(app: Flask) -> None:
-    """Results over a slice of the shipped data validate, and say for themselves what they are."""
-    validators = {
-        tool["name"]: Draft202012Validator(tool["outputSchema"])
-        for tool in json.loads(app.test_client().post("/mcp", json=legacy("tools/list")).data)[
-            "result"
-        ]["tools"]
-    }
+def test_every_result_says_what_it_is(app: Flask) -> None:
+    """Over a slice of the shipped data each tool answers, its notice in text and structure."""
 
     def valid(name: str, **arguments: Any) -> dict[str, Any]:
         result = used(app, name, **arguments)
         assert result["isError"] is False
         assert result["structuredContent"]["notice"] in result["content"][0]["text"]
-        validators[name].validate(result["structuredContent"])
         content: dict[str, Any] = result["structuredContent"]
         return content
 
@@ -145,7 +136,7 @@ def test_every_result_is_as_its_schema_says(app: Flask) -> None:
         assert valid("search_best", q=item["title"])["categories"]
 
 
-def test_a_found_brand_lists_three_leaderboards(tmp_path: Path) -> None:
+def test_a_found_brand_lists_two_leaderboards(tmp_path: Path) -> None:
     """A product on seven is found with its best three and their number; the JSON API lists all."""
     slugs = [f"category-{number}" for number in range(7)]
     polls = [
@@ -157,7 +148,7 @@ def test_a_found_brand_lists_three_leaderboards(tmp_path: Path) -> None:
     (whole,) = app.test_client().get("/api/v1/search?q=acme").get_json()["brands"]
     (short,) = used(app, "search_best", q="acme")["structuredContent"]["brands"]
     assert whole["ranked_in_count"] == len(whole["ranked_in"]) == 7
-    assert short == {**whole, "ranked_in": whole["ranked_in"][:3]}
+    assert short == {**whole, "ranked_in": whole["ranked_in"][:2]}
 
 
 def test_a_summary_leaves_out_the_longest_members(small: Flask) -> None:
@@ -335,7 +326,7 @@ def test_an_argument_may_have_its_other_name(small: Flask) -> None:
         ("search_best", {"q": "x", "limit": 21}, "limit must be a whole number from 1 to 20."),
         ("search_best", {"q": "x", "limit": True}, "limit must be a whole number from 1 to 20."),
         ("search_best", {"q": "x", "limit": "5"}, "limit must be a whole number from 1 to 20."),
-        ("search_best", {"q": "  "}, "q is missing; give a topic or a brand name."),
+        ("search_best", {"q": "  "}, "q is missing or blank; give a topic or a brand name."),
         ("search_best", {"q": ["x"]}, "q must be a text."),
         ("get_best_in_category", {"slug": "x", "detail": "all"}, "must be one of: summary, full."),
         ("get_poll_history", {"slug": "crm-software", "model": "Z"}, "accepted are: A, B, C, D"),

@@ -14,10 +14,7 @@ from mcp_rankings import call
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from small_world import write_small_world
 
-from store.records import Site
-from store.web import openapi
-from store.web.api import TAGS
-from store.web.descriptions import ENDPOINTS
+from store.web.openapi import ENDPOINTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -303,11 +300,11 @@ def test_a_former_name_is_accepted_as_the_present_one(tmp_path: Path) -> None:
     ],
 )
 def test_a_licence_that_is_no_spdx_identifier_is_given_by_name(
-    licence: str, described: dict[str, str]
+    tmp_path: Path, licence: str, described: dict[str, str]
 ) -> None:
     """OpenAPI allows an SPDX expression in `identifier` and nothing else."""
-    site = Site(version=1, name="X", licence=licence)
-    document = openapi.document(site, "https://x.example", ENDPOINTS, TAGS, {}, {"model": ["A"]})
+    client = app_over(write_data(tmp_path / "data", licence=licence)).test_client()
+    document = served(client)
     assert document["info"]["license"] == described
     assert list(OpenAPIV31SpecValidator(document).iter_errors()) == []
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from builders import BASE_URL, answered, app_over, close_days, view_of, write_data
 
-from store.web.pages import contexts
+from store.web.pages.category import bibtex
+from store.web.verdicts import category_verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,9 +36,8 @@ def app_with_a_closed_day(directory: Path) -> Flask:
 def test_bibtex_is_what_tex_can_set(tmp_path: Path) -> None:
     """Characters that mean something to TeX are written so that they appear."""
     view = view_of(app_with_a_closed_day(tmp_path).extensions["store"].snapshot)
-    verdict = view.category_verdict(view.snapshot.leaderboards["crm-software"])
-    found = contexts.citation(verdict, "2026-10-01", view, final=True)
-    assert found.bibtex == (
+    verdict = category_verdict(view, view.snapshot.leaderboards["crm-software"])
+    assert bibtex(verdict, "2026-10-01", view) == (
         "@misc{crm-software-2026-10-01,\n"
         "  author = {{Consensus Test}},\n"
         "  title = {{Best R\\&D\\_tools \\{100\\%\\} \\#1 \\textasciitilde{} \\$5 "

@@ -1,4 +1,4 @@
-"""Comparisons are found from names; assistants and topics by their addresses."""
+"""Comparisons are found from names; figures lead to the methodology."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
-from builders import answered, app_over, write_data, write_json
+from builders import app_over, write_data
 from small_world import write_small_world
 
 if TYPE_CHECKING:
@@ -43,24 +43,14 @@ def test_products_are_found_by_slug_or_by_any_spelling(
     assert "/best/crm-software" in page
 
 
-def test_two_assistants_are_compared(reader: FlaskClient) -> None:
-    """By the path of their pages, and by name where no product is called so."""
-    for one, other in (("models/a", "models/b"), ("A", "B")):
-        page = compared(reader, one, other)
-        assert "Where they differ most" in page
-        assert "<h1>A and B</h1>" in page
-
-
 @pytest.mark.parametrize(
     ("one", "other", "said"),
     [
         ("", "", "Two products, to see"),
         ("alpha", "", 'value="Alpha"'),
         ("alpha", "alpha", "one and the same"),
-        ("alpha", "models/a", "cannot be compared"),
         ("alpha", "zzzz", "No assistant has named “<bdi>zzzz</bdi>”"),
         ("alpha", "bet", "b=beta"),
-        ("models/nobody", "alpha", "No assistant has named"),
     ],
 )
 def test_what_cannot_be_compared_is_a_page_to_choose_from(
@@ -102,31 +92,6 @@ def test_a_product_page_leads_to_comparisons(reader: FlaskClient) -> None:
     assert "/compare?a=alpha&b=beta" in page
 
 
-def test_an_assistant_has_a_page(reader: FlaskClient) -> None:
-    """What it recommends, how steady it is, its versions and failures; no cost."""
-    page = html.unescape(reader.get("/models/b").text)
-    for said in ("What it names first most often", "How steady it is", "Its versions",
-                 "rate limited", "its provider asked us to slow down"):  # fmt: skip
-        assert said in page, said
-    assert "USD" not in page
-    assert 'href="/models/b"' in reader.get("/models").text
-
-
-def test_an_address_of_an_assistant_does_not_die(tmp_path: Path) -> None:
-    """A renamed one moves, a retired one is gone and said to be, an unknown one is 404."""
-    write_data(tmp_path, models=["A"], polls=[answered("Old", ["X"]), answered("Retired", ["X"])])
-    new = {"name": "New One", "api": "sample", "former_names": ["Old"]}
-    write_json(tmp_path / "models.json", {"version": 1, "models": [new]})
-    client = app_over(tmp_path).test_client()
-    moved = client.get("/models/old")
-    assert (moved.status_code, moved.headers["Location"]) == (
-        308,
-        "https://rankings.example/models/new-one",
-    )
-    assert client.get("/models/retired").status_code == 410
-    assert client.get("/models/nobody").status_code == 404
-
-
 @pytest.mark.parametrize(
     ("path", "sections"),
     [
@@ -136,9 +101,7 @@ def test_an_address_of_an_assistant_does_not_die(tmp_path: Path) -> None:
         ("/product/alpha", "mentions"),
         ("/product/alpha/polls", "mentions names quotes"),
         ("/compare?a=alpha&b=beta", ""),
-        ("/compare?a=models/a&b=models/b", "agreement scoring"),
         ("/models", "agreement assistants noise polls scoring"),
-        ("/models/a", "assistants certainty changes noise polls scoring"),
         ("/topics/drinks", "certainty"),
         ("/changes", "changes"),
         ("/mentions", "mentions"),
@@ -158,7 +121,5 @@ def test_pages_without_data_say_so(tmp_path: Path) -> None:
     """Before the first poll every page to browse by is there and says what is missing."""
     write_data(tmp_path)
     client = app_over(tmp_path).test_client()
-    assert "It has not answered yet" in client.get("/models/a").text
     assert "No topics have been written" in client.get("/topics").text
-    assert "No ranking counts both yet" in compared(client, "models/a", "models/b")
     assert client.get("/models").status_code == client.get("/compare").status_code == 200

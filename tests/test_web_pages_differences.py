@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import answered, app_over, write_data
+from builders import BASE_URL, answered, app_over, write_data
 
+from store.web import as_of
 from store.web.pages import differences
+from store.web.view import View
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,24 +43,27 @@ def reader(data: Path) -> FlaskClient:
     return client
 
 
-def compared(data: Path, start: str | None, end: str | None) -> Differences:
+def between(data: Path, start: str | None, end: str | None) -> Differences:
     """What the page is made from."""
     store = app_over(data).extensions["store"]
-    found = differences.between(store.snapshot, "crm-software", start, end, store.lines)
-    assert found
-    return found
+    view = View(store.snapshot, BASE_URL, store.lines)
+    board = store.snapshot.leaderboards["crm-software"]
+    if end:
+        board = as_of.leaderboard(store.snapshot, "crm-software", end, store.lines)
+    compared = differences.between(view, board, start, end)
+    assert compared
+    return compared
 
 
 def test_products_move_come_and_go(data: Path) -> None:
     """By the later ranking, then those that went; places count rises as positive."""
-    found = compared(data, "2026-10-01", "2026-10-15")
-    shifts = [(s.product.name, s.before, s.after, s.move) for s in found.shifts]
-    assert shifts == [
+    shifts = between(data, "2026-10-01", "2026-10-15").shifts
+    assert [(s.product.name, s.before, s.after, s.move) for s in shifts] == [
         ("Close", None, 1, None),
         ("Attio", 1, 2, -1),
         ("Zoho", 1, None, None),  # the two were truly tied
     ]
-    assert [(s.points_before, s.points_after) for s in found.shifts] == [
+    assert [(s.points_before, s.points_after) for s in shifts] == [
         (None, 14),
         (9, 13),
         (9, None),
@@ -67,9 +72,8 @@ def test_products_move_come_and_go(data: Path) -> None:
 
 def test_only_who_answered_on_both_days_can_change_its_mind(data: Path) -> None:
     """A newcomer changed nothing; the reason is that of the later answer."""
-    found = compared(data, "2026-10-01", "2026-10-15")
-    minds = {m.model: (m.changed, m.after and m.after.name, m.says) for m in found.minds}
-    assert minds == {
+    choices = between(data, "2026-10-01", "2026-10-15").choices
+    assert {c.model: (c.changed, c.after and c.after.name, c.reason) for c in choices} == {
         "A": (True, "Close", "Close is closer."),
         "B": (False, "Attio", "B on Attio"),
         "C": (False, "Close", "C on Close"),
@@ -78,13 +82,11 @@ def test_only_who_answered_on_both_days_can_change_its_mind(data: Path) -> None:
 
 def test_days_not_given_are_the_last_two_with_answers(data: Path) -> None:
     """Also before a day on which nobody answered."""
-    assert (compared(data, None, None).start, compared(data, None, None).end) == (
-        "2026-10-08",
-        "2026-10-15",
-    )
-    earlier = compared(data, None, "2026-10-10")
+    newest = between(data, None, None)
+    assert (newest.start, newest.end) == ("2026-10-08", "2026-10-15")
+    earlier = between(data, None, "2026-10-10")
     assert (earlier.start, earlier.end) == ("2026-10-01", "2026-10-10")
-    assert [mind.changed for mind in earlier.minds] == [True, False]
+    assert [choice.changed for choice in earlier.choices] == [True, False]
 
 
 def test_answers_to_different_questions_are_no_change_of_mind(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What pages read from history: the newest polls that named a product, and what a day brought."""
+"""The evidence of a product: the newest polls that named it, read from history."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from builders import BASE_URL, answered, app_over, failed, write_data
 
 from store.line_codec import encode_line
-from store.memory import Store
-from store.web.pages.evidence import MOST_POLLS, PIECE, mentions, product_mentions
+from store.store import Store
+from store.web.pages.products import MOST_POLLS, PIECE, product_mentions
 from store.web.view import View
 
 if TYPE_CHECKING:
@@ -111,16 +111,3 @@ def test_which_of_the_oldest_are_shown_does_not_depend_on_their_order(tmp_path: 
         view, product = evidence(directory, "x")
         shown.append([n.poll.model for n in product_mentions(view, product)])
     assert shown == [models[:MOST_POLLS]] * 2
-
-
-def test_mentions_have_their_denominators(tmp_path: Path) -> None:
-    """Per day: how many answers named the product, of how many in its categories; no failures."""
-    polls = [
-        answered("A", ["x"], "2026-01-01T06:00:00Z"),
-        answered("B", ["y"], "2026-01-01T06:00:00Z"),
-        failed("C", at="2026-01-01T06:00:00Z"),
-        answered("A", ["x"], "2026-01-02T06:00:00Z"),
-        answered("A", ["z"], "2026-01-02T06:00:00Z", slug="vpn"),
-    ]
-    view, product = evidence(write_data(tmp_path, categories=CATEGORIES, polls=polls), "x")
-    assert mentions(view, product) == [("2026-01-01", 1, 2), ("2026-01-02", 1, 1)]

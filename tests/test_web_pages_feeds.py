@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import pytest
-from builders import answered, app_over, failed, write_data, write_json
+from builders import answered, app_over, failed, write_data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,11 +45,6 @@ def test_all_feeds_name_a_change_alike(tmp_path: Path) -> None:
     assert len(atom) == len(set(atom)) == 2
     assert ids(tmp_path, "/feeds/changes.json") == atom
     assert ids(tmp_path, "/feeds/best/crm-software.atom") == atom
-    assert ids(tmp_path, "/feeds/product/y.atom") == atom
-    part = {"slug": "all", "title": "All", "categories": ["crm-software"]}
-    topic = {"slug": "software", "title": "Software", "parts": [part]}
-    write_json(tmp_path / "topics.json", {"version": 1, "topics": [topic]})
-    assert ids(tmp_path, "/feeds/topics/software.atom") == atom
 
 
 def test_ids_outlive_a_move_and_a_rename(tmp_path: Path) -> None:
@@ -60,9 +55,7 @@ def test_ids_outlive_a_move_and_a_rename(tmp_path: Path) -> None:
     assert ids(moved, "/feeds/changes.atom", base_url="https://else.example") == before
 
 
-@pytest.mark.parametrize(
-    "path", ["/feeds/changes.atom", "/feeds/best/crm-software.atom", "/feeds/product/x.atom"]
-)
+@pytest.mark.parametrize("path", ["/feeds/changes.atom", "/feeds/best/crm-software.atom"])
 def test_atom_feeds_hold_what_the_format_demands(tmp_path: Path, path: str) -> None:
     """RFC 4287: id, title, updated and an author of the feed; id, title, updated of each entry."""
     client = app_over(write_data(tmp_path, polls=POLLS)).test_client()
@@ -84,20 +77,6 @@ def test_the_json_feed_says_which_changes_are_confirmed(tmp_path: Path) -> None:
     assert [item["date_published"][:10] for item in feed["items"]] == ["2026-01-22", "2026-01-08"]
 
 
-def test_feeds_hold_only_what_they_are_of(tmp_path: Path) -> None:
-    """A product's feed leaves out changes between others; an unknown product or topic is 404."""
-    polls = [
-        answered("A", [name], f"2026-01-0{day}T06:00:00Z") for day, name in enumerate("xyz", 1)
-    ]
-    client = app_over(write_data(tmp_path, polls=polls)).test_client()
-    found = {
-        name: client.get(f"/feeds/product/{name}.atom").text.count("<entry>") for name in "xyz"
-    }
-    assert found == {"x": 1, "y": 2, "z": 1}
-    assert client.get("/feeds/product/nothing.atom").status_code == 404
-    assert client.get("/feeds/topics/nothing.atom").status_code == 404
-
-
 def test_changes_since_a_day(tmp_path: Path) -> None:
     """The day is in the address, nobody is remembered; that day's own changes are among them."""
     client = app_over(write_data(tmp_path, polls=POLLS)).test_client()
@@ -117,10 +96,7 @@ def test_changes_since_a_day(tmp_path: Path) -> None:
     assert client.get("/changes?since=yesterday").status_code == 400
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["changes", "best/crm-software", "product/x", "topics/software"],
-)
+@pytest.mark.parametrize("path", ["changes", "best/crm-software"])
 @pytest.mark.parametrize(
     "polls",
     [
@@ -132,10 +108,7 @@ def test_changes_since_a_day(tmp_path: Path) -> None:
 )
 def test_a_feed_is_as_new_as_its_newest_entry(tmp_path: Path, path: str, polls: list[Poll]) -> None:
     """Readers that go by the feed's own time miss no change, and are not woken without one."""
-    part = {"slug": "all", "title": "All", "categories": ["crm-software"]}
-    topic = {"slug": "software", "title": "Software", "parts": [part]}
-    write_json(write_data(tmp_path, polls=polls) / "topics.json", {"version": 1, "topics": [topic]})
-    answer = app_over(tmp_path).test_client().get(f"/feeds/{path}.atom")
+    answer = app_over(write_data(tmp_path, polls=polls)).test_client().get(f"/feeds/{path}.atom")
     feed = ET.fromstring(answer.data)  # noqa: S314 - our own
     times = [e.findtext(f"{ATOM}updated", "") for e in feed.findall(f"{ATOM}entry")]
     assert feed.findtext(f"{ATOM}updated") == max(times, default=polls[0].polled_at)

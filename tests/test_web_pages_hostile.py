@@ -12,9 +12,8 @@ import pytest
 from builders import BASE_URL, answered, app_over, write_data, write_json
 from hostile_texts import HARMLESS, HOSTILE, PAYLOADS
 
-from store.cleaning import clean
-from store.web.pages.markdown import html
-from store.web.rendering import website
+from store.text import clean
+from store.web.rendering import markdown, website
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,8 +99,8 @@ def pages_of(client: FlaskClient) -> list[str]:
     first, second = (p.slug for p in snapshot.summary.mentioned[:2])
     return [
         "/", "/search", "/changes", "/mentions", "/labs", "/labs/one",
-        "/methodology", "/docs", "/best/crm", "/topics", "/topics/one", "/models", "/models/a",
-        "/compare", "/compare?a=models/a&b=models/b", f"/compare?a={first}&b={second}",
+        "/methodology", "/docs", "/best/crm", "/topics", "/topics/one", "/models",
+        "/compare", f"/compare?a={first}&b={second}",
         f"/compare?a={first}&b=no-such",
         *(f"/best/{slug}" for slug in SLUGS),
         *(f"/best/{slug}?asOf={PAST}" for slug in SLUGS),
@@ -214,7 +213,7 @@ def test_a_plain_host_becomes_a_link() -> None:
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_markdown_makes_no_html_of_its_own(payload: str) -> None:
     """An operator's Markdown may format and link to the web; raw HTML stays text."""
-    page = Markup(html(f"# One\n\n{payload}\n\n[a](https://a.example/) {payload}"))
+    page = Markup(markdown(f"# One\n\n{payload}\n\n[a](https://a.example/) {payload}"))
     assert {tag for tag, _ in page.elements} <= {
         "h2", "p", "a", "em", "strong", "code", "pre", "ul", "li", "hr", "blockquote",
     }  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 from builders import app_over
 
 from store.web import openapi
-from store.web.descriptions import ENDPOINTS
+from store.web.openapi import ENDPOINTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

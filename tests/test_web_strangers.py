@@ -13,7 +13,7 @@ from builders import app_over
 from cachetools import Cache
 from small_world import write_small_world
 
-from store.web.descriptions import ENDPOINTS
+from store.web.openapi import ENDPOINTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,8 +14,9 @@ from mcp_rankings import call
 
 from store.line_codec import encode_line
 from store.records import Usage
-from store.web.descriptions import ENDPOINTS
-from store.web.tables import MEDIA_TYPES, POLL_COLUMNS
+from store.web.endpoints import MEDIA_TYPES
+from store.web.history import POLL_COLUMNS
+from store.web.openapi import ENDPOINTS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ from store.disk import DamagedFileError
 from store.files import DataDirectoryError, check_data_in
 from store.history import HistoryError
 from store.publishing.directories import Writer
-from store.times import rfc3339
+from store.text import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,7 +10,6 @@ import click
 
 from store.cli import app_settings, checks, meaning, plural, with_data
 from store.disk import DamagedFileError, is_full
-from store.edits import name_clashes
 from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
@@ -20,6 +19,7 @@ from store.polls.spending import SUM, stored_sum
 from store.publishing import manifest
 from store.rankings.names import Names
 from store.records import Problem
+from store.store import name_clashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

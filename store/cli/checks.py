@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 from store import counting
 from store.cli import plural
 from store.polls.asking import cost_at_most
-from store.rankings import curation, wordings
+from store.rankings import curation, merging
 from store.rankings import names as naming
 from store.rankings.sentences import listed, some
 from store.records import Assistant, Poll, Problem, Severity
 from store.search.words import words_of
-from store.snapshot import TOPICS, Histories, derive
+from store.snapshot import TOPICS, derive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from store.data_file import JsonPath
     from store.files import Catalogue, Files
     from store.history import History, Stored
-    from store.json_positions import JsonPath
     from store.rankings.curation import NameResolution
     from store.rankings.products import ProductProfile
     from store.snapshot import Snapshot
@@ -234,7 +234,7 @@ def _rewording(
         message = (
             f"a new question, yet to be answered by {listed([a.name for a in unasked])}: "
             f"{_cost(unasked, [category.question], 4)}; the answers to the one before stand "
-            f"until all have answered, {wordings.TAKEOVER_DAYS} days after the first at most; if "
+            f"until all have answered, {merging.TAKEOVER_DAYS} days after the first at most; if "
             "both mean the same, list the one before in former_questions"
         )
         yield files.problem_at(f"categories/{slug}.json", ("question",), message, "notice")
@@ -250,7 +250,7 @@ def of_names(catalogue: Catalogue, files: Files, history: History) -> Iterator[P
     """What each product file makes of the names in history, beyond its own name and aliases."""
     if not catalogue.products:
         return
-    snapshot = derive(None, catalogue, Histories.of(history))
+    snapshot = derive(None, catalogue, history)
     yield from _taken_in(snapshot, files)
     yield from _detached(snapshot, files)
 

@@ -17,8 +17,7 @@ from store.ledger import FOLDER as PROOF
 from store.ledger import LedgerError, Proof
 from store.publishing import formats
 from store.publishing.dataset import DatasetError, Source, Written, write
-from store.publishing.digests import basis_of
-from store.publishing.directories import CURRENT, DirectoryError, owned
+from store.publishing.directories import CURRENT, DirectoryError, basis_of, owned
 from store.publishing.manifest import FOLDER
 from store.web.openapi import VERSION
 from store.web.pages import pictures
@@ -26,8 +25,8 @@ from store.web.pages import pictures
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from store.memory import Store
     from store.snapshot import Snapshot
+    from store.store import Store
 
 _refuse = partial(refuse, "Nothing was written, the last dataset stays")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from store.data_file import load, understand
-from store.disk import drafted, make_folder
+from store.disk import drafted, locked, make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,10 +43,11 @@ def write(
     if problems := understand(name, data).problems:
         raise click.ClickException(f"{name} was left as it was: {problems[0].message}.")
     try:
-        make_folder((directory / name).parent)
-        with drafted(directory / name, data) as draft:  # in which no other command writes the file
+        path = directory / name
+        make_folder(path.parent)
+        with locked(directory.resolve()), drafted(path, data) as draft:  # against another command
             refuse_if_changed(directory, name, before)
-            draft.replace(directory / name)
+            draft.replace(path)
     except OSError as error:
         raise click.ClickException(f"{name} cannot be written: {error.strerror}.") from None
 

@@ -15,20 +15,25 @@ from store.cli.dataset import close_days_option, close_past_days, dataset_in
 from store.disk import atomic_write
 from store.files import DataDirectoryError
 from store.history import HistoryError
-from store.memory import EXPORTED
 from store.publishing import manifest as datasets
 from store.publishing import trees
-from store.publishing.addresses import category_paths
-from store.publishing.digests import digests_in, is_whole
-from store.publishing.directories import CURRENT, Directory, DirectoryError, owned
-from store.publishing.trees import Tree, TreeError, TreeManifest
+from store.publishing.directories import (
+    CURRENT,
+    Directory,
+    DirectoryError,
+    digests_in,
+    is_whole,
+    owned,
+)
+from store.publishing.trees import Tree, TreeError, TreeManifest, category_paths
 from store.publishing.uploads import Bucket, UploadError
+from store.store import EXPORTED
 
 if TYPE_CHECKING:
-    from store.memory import Store
     from store.publishing.dataset import Written
+    from store.store import Store
 
-COMPANIONS = ("/badge/", "/embed/", "/cards/", "/feeds/product/")
+COMPANIONS = ("/badge/", "/embed/", "/cards/")
 """What comes and goes with the page that it belongs to, as CSV does: it is not counted as gone."""
 MAX_GONE, MAX_GONE_SHARE = 20, 1000
 """Addresses that may vanish unasked: 20, or one in 1,000 if more (store/README.md, Publishing)."""

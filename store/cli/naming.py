@@ -11,21 +11,20 @@ import msgspec
 from store.cli import app_settings, unknown_slug, with_data
 from store.cli.editing import members, refuse_if_changed, write
 from store.cli.schemas import schema_of
-from store.memory import Store
-from store.rankings import aggregates, curation, names, similarity
+from store.rankings import aggregates, curation, names
 from store.rankings.aggregates import FirstUse
 from store.rankings.curation import Use
 from store.rankings.names import Names
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import some
 from store.records import Product
+from store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from store.rankings.curation import NameResolution
-    from store.rankings.similarity import MergeSuggestion
+    from store.rankings.curation import MergeSuggestion, NameResolution
     from store.snapshot import Snapshot
 
 Record = dict[str, Any]
@@ -53,7 +52,7 @@ def queue(limit: int, category: str | None) -> None:
     catalogue = snapshot.catalogue
     suggestions = [
         suggestion
-        for suggestion in similarity.queue(
+        for suggestion in curation.queue(
             snapshot.products, catalogue.products, catalogue.categories
         )
         if category in (None, *suggestion.product.categories, *suggestion.known.categories)
@@ -298,7 +297,7 @@ def _described(suggestion: MergeSuggestion, files: Mapping[str, Product]) -> Ite
     pair = f"{product.slug} {known.slug}"
     yield f'{product.slug}: "{product.name}", {_uses(product)}'
     yield f'  may be {known.slug}: "{known.name}" ({where}), {_uses(known)}'
-    yield f"  because: {'; '.join(reason.text for reason in suggestion.why)}"
+    yield f"  because: {'; '.join(suggestion.why)}"
     yield f"  flask names merge {pair}  |  flask names reject {pair}"
 
 

@@ -19,7 +19,6 @@ from store.counting import AheadError, doubt_clock, invented
 from store.disk import is_full
 from store.files import Catalogue, Files
 from store.history import History
-from store.memory import append
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.desk import Desk
 from store.polls.due import DuePolls, PollLog, Rounds, levels
@@ -30,7 +29,8 @@ from store.polls.schedule import LOCK
 from store.polls.secrets import mistakes
 from store.rankings.certainty import Certainty
 from store.records import MAX_SAMPLES, Assistant
-from store.times import rfc3339
+from store.store import append
+from store.text import rfc3339
 
 MAX_USD = 1_000_000
 """US dollars that --max-usd may be at most."""

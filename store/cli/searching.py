@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from store.cli import app_settings, with_data
-from store.memory import Store
 from store.search.meaning import Meaning
+from store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

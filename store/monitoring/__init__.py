@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from flask import Flask
 from gunicorn.systemd import sd_notify
 
-from store.memory import Store
+from store.store import Store
 from store.web.health import UNSEEN_AFTER
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -20,7 +20,8 @@ import prometheus_client
 from flask import Flask
 from prometheus_client import CollectorRegistry, Counter, Histogram, core
 
-from store.memory import Store
+from store.rankings.poll_states import ScheduleState, usd_on
+from store.store import Store
 from store.web.health import Health, examine
 from store.web.openapi import VERSION
 
@@ -65,7 +66,7 @@ class Requests:
         def respond(line: str, *more: Any) -> Any:
             nonlocal route, status
             status = line[:3]
-            # Flask lets go of its request before it returns
+            # Flask lets go of its request before it returns.
             if (request := environ.get("werkzeug.request")) and request.url_rule:
                 route = request.url_rule.rule
             return start_response(line, *more)
@@ -90,13 +91,16 @@ class Collector:
         """Yield every figure as it is now."""
         store: Store = self._extensions["store"]
         schedule, meaning = map(self._extensions.get, ("scheduler", "meaning"))
-        health = examine(store, self._clock(), schedule, meaning)
+        now, state = self._clock(), schedule() if schedule else None
+        health = examine(store, now, state, meaning)
         yield core.InfoMetricFamily("consensus_build", "The service.", {"version": VERSION})
-        yield from _of_assistants(store, health)
-        yield from _of_store(store, health)
+        yield from _of_assistants(store, health, state)
+        yield from _of_store(store, health, f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}")
 
 
-def _of_assistants(store: Store, health: Health) -> Iterator[core.Metric]:
+def _of_assistants(
+    store: Store, health: Health, schedule: ScheduleState | None
+) -> Iterator[core.Metric]:
     polls = core.CounterMetricFamily(
         "consensus_polls", "Polls in the history.", labels=("assistant", "outcome")
     )
@@ -105,29 +109,29 @@ def _of_assistants(store: Store, health: Health) -> Iterator[core.Metric]:
         counts.update(line_index.outcomes)
     for labels, number in sorted(counts.items()):
         polls.add_metric(labels, number)
-    last = _gauge("consensus_last_success_timestamp_seconds", "When it last answered.")
+    answered = _gauge("consensus_last_success_timestamp_seconds", "When it last answered.")
     paused = _gauge("consensus_paused", "Whether it is left alone for a while.")
     due = _gauge("consensus_due_polls", "Its polls that are due.")
     for assistant in health.assistants:
         name = [assistant.name]
         if assistant.last_answer and assistant.answer_age is not None:
-            last.add_metric(name, datetime.fromisoformat(assistant.last_answer).timestamp())
-        if health.scheduler and health.scheduler.polling:
-            paused.add_metric(name, assistant.paused is not None)
-            due.add_metric(name, assistant.due or 0)
-    yield from (polls, last, paused, due)
+            answered.add_metric(name, datetime.fromisoformat(assistant.last_answer).timestamp())
+        if schedule and schedule.polling:
+            paused.add_metric(name, assistant.name in schedule.pauses)
+            due.add_metric(name, schedule.due.get(assistant.name, 0))
+    yield from (polls, answered, paused, due)
 
 
-def _of_store(store: Store, health: Health) -> Iterator[core.Metric]:
-    scheduler = health.scheduler
+def _of_store(store: Store, health: Health, today: str) -> Iterator[core.Metric]:
+    snapshot, scheduler = store.snapshot, health.scheduler
     leader = scheduler.polling if scheduler else None
     values: dict[str, tuple[str, float | None]] = {
-        "spent_today_usd": ("What today's polls cost.", health.spending.usd_today),
-        "budget_usd": ("daily_usd of site.json.", health.spending.cap_usd),
+        "spent_today_usd": ("What today's polls cost.", usd_on(today, snapshot.polled.values())),
+        "budget_usd": ("daily_usd of site.json.", snapshot.catalogue.site.daily_usd),
         "looked_timestamp_seconds": ("When the files were last looked at.", store.looked_at),
         "export_timestamp_seconds": ("When the data was last exported.", store.exported_at),
         "damaged_records": ("Lines of history that cannot be used.", health.damage.records),
-        "degraded": ("Whether something needs a person.", not health.is_well),
+        "degraded": ("Whether something needs a person.", bool(health.reasons)),
         "scheduler_enabled": ("Whether it stands ready to poll.", scheduler is not None),
         "scheduler_leader": ("Whether this process is the one that polls.", leader),
     }

@@ -15,9 +15,9 @@ import idna
 import msgspec
 from msgspec import Struct
 
-from store.cleaning import clean
 from store.rankings.merging import PLACES
-from store.records import DOMAIN_PATTERN, MAX_NAME, Answer, Failure, FailureKind, NearMiss, Pick
+from store.records import MAX_NAME, Answer, Failure, FailureKind, NearMiss, Pick
+from store.text import DOMAIN_PATTERN, clean
 
 MAX_PROSE = 2000
 MAX_FIX = 500
@@ -67,7 +67,7 @@ def read(text: str) -> Answer | Failure:
         return _answer(value, notes)
     except _Unusable as error:
         quoted = None if error.failure.kind == "empty" else text
-        return msgspec.structs.replace(error.failure, said=quoted)
+        return msgspec.structs.replace(error.failure, excerpt=quoted)
 
 
 def domain(text: str | None) -> str | None:

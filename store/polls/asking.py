@@ -16,7 +16,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.cleaning import clean
 from store.disk import atomic_write, make_folder, sync_directory
 from store.line_codec import decode_line, encode_line
 from store.polls import answer_parsing, sample, secrets
@@ -37,6 +36,7 @@ from store.records import (
     Usage,
     instrument_id,
 )
+from store.text import clean
 
 log = logging.getLogger(__name__)
 
@@ -215,8 +215,8 @@ def outcome_of(
     answer = parsed if isinstance(parsed, Answer) else None
     failure = parsed if isinstance(parsed, Failure) else None
     error = _shown(failure.error, key) if failure else None
-    if failure and failure.said:
-        error = f'{error} It begins: "{_shown(failure.said, key)}"'
+    if failure and failure.excerpt:
+        error = f'{error} It begins: "{_shown(failure.excerpt, key)}"'
     tokens = reply.tokens
     attempts = (f"sent {reply.attempts} times",) if reply.attempts > 1 else ()
     poll = Poll(

@@ -15,7 +15,6 @@ from secrets import token_hex
 
 from msgspec.structs import replace
 
-from store.cleaning import clean
 from store.history import History, HistoryError
 from store.polls.asking import SHOWN, outcome_of_result, request_for, reserve_of
 from store.polls.batch_files import Asking, Batch
@@ -28,7 +27,7 @@ from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.secrets import Unready
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
-from store.times import rfc3339
+from store.text import clean, rfc3339
 
 MOST_ITEMS = 200
 """Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck holds

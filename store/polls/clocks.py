@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from store.counting import CLOCK_TOLERANCE
-from store.times import rfc3339
+from store.text import rfc3339
 
 RETESTED_AFTER = 3600.0
 """Seconds after which a misfit is put to the test: it may have been that provider's clock."""

@@ -26,7 +26,7 @@ from store.rankings.poll_states import Pause, pause_reason
 from store.rankings.sentences import listed
 from store.records import Assistant, Poll
 from store.settings import Settings
-from store.times import rfc3339
+from store.text import rfc3339
 
 SHORT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 RECORD_SECONDS = 10

@@ -28,7 +28,7 @@ from store.polls.locks import turn
 from store.polls.sending import Sender, Unsent
 from store.polls.spending import Charge
 from store.records import Assistant
-from store.times import rfc3339
+from store.text import rfc3339
 
 log = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from store.polls.spending import Charge
 from store.rankings.poll_states import outage
 from store.records import Assistant, Failure
 from store.settings import SettingsError
-from store.times import rfc3339
+from store.text import rfc3339
 
 PROMPT = Prompt("You are asked whether you can be reached.", "Answer with the word OK.")
 EXPECTED_INPUT = 0.5

@@ -30,7 +30,6 @@ from store.files import Catalogue
 from store.history import HistoryError
 from store.ledger import FOLDER as PROOF
 from store.ledger import LedgerError, Proof
-from store.memory import Store
 from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock
 from store.polls.desk import LEFT, Desk, Summary
@@ -41,7 +40,8 @@ from store.polls.secrets import Unready
 from store.rankings.poll_states import Pause, ScheduleState
 from store.records import Problem
 from store.settings import Settings, SettingsError
-from store.times import rfc3339
+from store.store import Store
+from store.text import rfc3339
 
 log = logging.getLogger(__name__)
 

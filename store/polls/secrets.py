@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from store.data_file import JsonPath
 from store.files import Catalogue, Files
-from store.json_positions import JsonPath
 from store.polls.prices import missing_prices
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import LOOPBACK, of_host

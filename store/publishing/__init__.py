@@ -1,1 +1,1 @@
-"""What is published as files: an exported tree, a bucket, the dataset."""
+"""Files that are published: an exported tree, a bucket, the dataset; and their verification."""

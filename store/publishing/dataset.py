@@ -1,34 +1,49 @@
-"""Writing the dataset: the whole of it, anew, into a folder that takes the old one's place.
+"""Dataset: the whole of it, written anew into a folder that takes the old one's place.
 
-A poll that is withheld is in no part of the next one, and nothing older is kept.
+A poll that is withheld is in no part of the next one, and nothing older is kept. With the evidence
+and the catalogue anyone can make the data directory again from which every answer follows. What is
+an operator's own is not published: keys' names, providers' addresses, prices, caps, hosts.
 """
 
-from __future__ import annotations
-
 import hashlib
+import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from store.counting import LineIndex
 from store.disk import read_regular
+from store.files import Catalogue
 from store.ledger import HEADS, LEDGER, Head, Proof, parse
 from store.line_codec import POLL_DECODER, publish
-from store.publishing import catalogue, formats, manifest, metadata, tables
-from store.publishing.digests import SUMS, digest, is_whole, sums
+from store.publishing import formats, manifest, tables
+from store.publishing.directories import SUMS, Directory, digest, is_whole, sums
 from store.publishing.manifest import File, Manifest
-from store.publishing.tables import Line
+from store.publishing.tables import Line, Row
+from store.records import FOLDERS, SINGLE, Assistant, DataFile, Models, Poll, Words
+from store.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
+CATALOGUE = "catalogue.jsonl"
+"""The file with what the data files say, one JSON line for each."""
+_FILE = re.compile(r"({})/([a-z0-9-]{{1,100}})\.json".format("|".join(FOLDERS)))
 
-    from store.counting import LineIndex
-    from store.publishing.directories import Directory
-    from store.publishing.tables import Row
-    from store.records import Poll
-    from store.snapshot import Snapshot
+_SHOWN = ("name", "former_names", "maker", "api", "web_search")
+"""Members that are published of an assistant."""
+
+
+class CatalogueEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """One data file and what it says; ``file`` is its name relative to the data directory."""
+
+    file: str
+    says: dict[str, Any]
+
+
+_ENTRY = msgspec.json.Decoder(CatalogueEntry)
 
 
 class DatasetError(Exception):
@@ -36,7 +51,7 @@ class DatasetError(Exception):
 
 
 class Source(Struct, frozen=True):
-    """What a dataset is made from: a data directory, its snapshot as it is now, where it is served.
+    """The source of a dataset: a data directory, its snapshot as it is now, where it is served.
 
     ``service`` is the version of what writes; ``basis`` returns the digest of all that the snapshot
     follows from, empty if nobody knows. What ``read`` raises ends the writing before it begins.
@@ -66,8 +81,8 @@ def write(home: Directory, source: Source) -> Written:
         LedgerError: the ledger is damaged.
         OSError: it could not be written.
     """
-    found = manifest.read(home.current)
-    before = found if isinstance(found, Manifest) else None
+    last = manifest.read(home.current)
+    before = last if isinstance(last, Manifest) else None
     if before and before.has_parquet and not formats.has_parquet():
         raise DatasetError(
             "the dataset has Parquet files, and pyarrow is not installed: pip install '.[data]'"
@@ -119,8 +134,8 @@ class Draft:
             writer.close()
         for name in self._tables:
             self._put(name, None, self._rows[name.partition(".")[0]])
-        catalogue_lines = catalogue.published(self._snapshot.catalogue, self._source.base_url)
-        self._put(catalogue.NAME, catalogue_lines)
+        lines = catalogue_lines(self._snapshot.catalogue, self._source.base_url)
+        self._put(CATALOGUE, lines)
         for name, data in proof.items():
             self._put(name, data, data.count(b"\n"))
         return self._described()
@@ -175,7 +190,7 @@ class Draft:
     def _described(self) -> Manifest:
         """Write what describes the other files, the manifest, and the digests of all."""
         described = self._manifest()
-        for name, body in metadata.documents(described).items():
+        for name, body in manifest.documents(described).items():
             self._put(name, body)
         described = replace(described, files=self._files)
         body = manifest.encode(described)
@@ -211,3 +226,46 @@ class Draft:
         with (self._folder / name).open("rb") as file:
             digest_ = hashlib.file_digest(file, "sha256")
             self._files[name] = File(file.tell(), digest_.hexdigest(), rows)
+
+
+def catalogue_lines(catalogue: Catalogue, base_url: str | None) -> bytes:
+    """Return the catalogue in JSON Lines, sorted by file."""
+    files = sorted(_files(catalogue, base_url))
+    entries = [{"file": name, "says": says} for name, says in files]
+    return msgspec.json.Encoder().encode_lines(entries)
+
+
+def restore_catalogue(data: bytes, directory: Path) -> None:
+    """Write the data files that a published catalogue tells of.
+
+    Raises:
+        ValueError: a line of it is not a data file; the sentence names it.
+    """
+    for number, line in enumerate(data.splitlines(), start=1):
+        try:
+            entry = _ENTRY.decode(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"line {number}: {error}") from None
+        if entry.file not in SINGLE and not _FILE.fullmatch(entry.file):
+            raise ValueError(f'line {number}: "{entry.file[:100]}" is not a data file')
+        path = directory / entry.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.encode(entry.says, order="sorted"))
+
+
+def _files(catalogue: Catalogue, base_url: str | None) -> Iterator[tuple[str, DataFile]]:
+    yield "site.json", replace(catalogue.site, base_url=base_url, hosts=(), daily_usd=None)
+    models = tuple(
+        Assistant(**{name: getattr(assistant, name) for name in _SHOWN})
+        for assistant in catalogue.assistants
+    )
+    yield "models.json", Models(version=1, models=models)
+    source = catalogue.words_from or "none given"
+    yield "words.json", Words(version=1, source=source, words=catalogue.words)
+    for name in SINGLE.keys() - {"site.json", "models.json", "words.json"}:
+        fields = set(SINGLE[name].__struct_fields__).difference(DataFile.__struct_fields__)
+        says = {field: getattr(catalogue, field) for field in fields}
+        yield name, SINGLE[name](version=1, **says)
+    for folder in FOLDERS:
+        for slug, record in getattr(catalogue, folder).items():
+            yield f"{folder}/{slug}.json", record

@@ -1,29 +1,25 @@
 """Rows as files: Parquet, the one place that knows pyarrow (the extra ``data``), and CSV."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import zlib
+from collections.abc import Iterable
 from datetime import date, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from store.publishing.tables import Column, Row, Table
+from store.publishing.tables import Column, Row, Table
 
 ROW_GROUP = 4_000
 """Rows read together: enough that statistics are few, not so many that they fill the memory."""
 
 
 def has_parquet() -> bool:
-    """Whether the extra ``data`` is installed."""
+    """Return whether the extra ``data`` is installed."""
     return find_spec("pyarrow") is not None
 
 
@@ -94,7 +90,7 @@ class Parquet:
 
 
 def packed(data: bytes) -> bytes:
-    """The same bytes compressed, without the time at which that was done."""
+    """Return the same bytes compressed, without the time at which that was done."""
     return gzip.compress(data, 6, mtime=0)
 
 
@@ -106,12 +102,12 @@ def unpacked(data: bytes, most: int) -> bytes:
     """
     reader = zlib.decompressobj(wbits=31)
     try:
-        found = reader.decompress(data, max(most, 1))
+        text = reader.decompress(data, max(most, 1))
     except zlib.error as error:
         raise ValueError(f"it is not a gzip file: {error}") from None
     if not reader.eof or reader.unused_data:
         raise ValueError(f"it is cut short, or holds more than {most:,} bytes")
-    return found
+    return text
 
 
 def _arrow_type(pa: Any, name: str, column: Column) -> Any:

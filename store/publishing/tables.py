@@ -6,24 +6,18 @@ Rows are tuples in the order of the columns; dates and times are RFC 3339 text. 
 follow from the evidence and the ledger, all others also from the catalogue as it is now.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct
 
 from store.counting import as_known, history_files
-from store.rankings.merging import PLACES, ResolvedAnswer, count, merge
-from store.rankings.wordings import Wordings, standing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from store.records import Poll
-    from store.snapshot import Snapshot
+from store.rankings.merging import PLACES, ResolvedAnswer, Wordings, count, merge, standing
+from store.records import Poll
+from store.snapshot import Snapshot
 
 Row = tuple[Any, ...]
 Type = Literal[
@@ -32,7 +26,7 @@ Type = Literal[
 
 
 class Column(Struct, frozen=True):
-    """A column: its type, and what it says."""
+    """A column: its type, and its meaning."""
 
     type: Type
     about: str
@@ -95,18 +89,21 @@ def rankings_by_day(
         id_: snapshot.products[id_].slug for id_ in resolved.values() if id_ in snapshot.products
     }
     former = snapshot.catalogue.former_names
-    known = {place: as_known([poll], former)[0] for place, poll in polls if poll.succeeded}
+    successes = {place: as_known([poll], former)[0] for place, poll in polls if poll.succeeded}
     places: list[int] = []
     collected: Wordings[ResolvedAnswer] = Wordings(aggregate.category.question)
     newest = None
     for day in days:
         ends = [ledger.lines_on(file, day) for file in index.files]
-        before, places = places, [i for i in sorted(known) if index.line[i] <= ends[index.file[i]]]
+        before, places = (
+            places,
+            [i for i in sorted(successes) if index.line[i] <= ends[index.file[i]]],
+        )
         if places[: len(before)] != before:  # files of former slugs, one longer than it was then
             before, collected = [], Wordings(aggregate.category.question)
         for place in places[len(before) :]:
-            collected.add(ResolvedAnswer.of(known[place], aggregate.category, resolved))
-        newest = known[places[-1]].polled_at if places else None
+            collected.add(ResolvedAnswer.of(successes[place], aggregate.category, resolved))
+        newest = successes[places[-1]].polled_at if places else None
         stands = standing(collected.all(), newest, snapshot.models, site)
         for entry in merge(count(stands.answers), slugs) if stands else ():
             yield (
@@ -123,9 +120,7 @@ def rankings_by_day(
 def _names(snapshot: Snapshot) -> Iterator[Row]:
     for slug, aggregate in sorted(snapshot.aggregates.items()):
         for file in history_files(slug, snapshot.catalogue.categories):
-            for name, domain in sorted(
-                aggregate.resolved, key=lambda each: (each[0], each[1] or "")
-            ):
+            for name, domain in sorted(aggregate.resolved, key=lambda use: (use[0], use[1] or "")):
                 if product := snapshot.products.get(aggregate.resolved[name, domain]):
                     yield file, name, domain, product.slug
 
@@ -164,10 +159,10 @@ def _categories(snapshot: Snapshot) -> Iterator[Row]:
 
 
 def _instruments(snapshot: Snapshot) -> Iterator[Row]:
-    for id_, each in sorted(snapshot.catalogue.instruments.items()):
+    for id_, own in sorted(snapshot.catalogue.instruments.items()):
         yield (
-            id_, each.api, each.model, each.web_search, each.structured, each.system, each.prompt,
-            msgspec.json.encode(each.request, order="sorted").decode(),
+            id_, own.api, own.model, own.web_search, own.structured, own.system, own.prompt,
+            msgspec.json.encode(own.request, order="sorted").decode(),
         )  # fmt: skip
 
 

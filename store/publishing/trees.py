@@ -3,35 +3,27 @@
 What is as it was is a hard link to the last tree's file.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
+from flask import Flask
 from msgspec import Struct
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Response
 
-from store.publishing import metadata
-from store.publishing.addresses import file_of, moved_paths, static_paths
-from store.publishing.digests import SUMS, digest, sums
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from flask import Flask
-
-    from store.snapshot import Snapshot
+from store.publishing.directories import SUMS, digest, sums
+from store.publishing.manifest import content_type
+from store.snapshot import Snapshot
 
 MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
 DATA = "/data/"
-"""Where the dataset is; its files need no page of their own and change with every poll."""
+"""The dataset's place; its files need no page of their own and change with every poll."""
 WANTED = (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)
 
 
@@ -62,7 +54,7 @@ class Exported(Struct, frozen=True):
 
 
 class TreeManifest(Struct, frozen=True):
-    """What a tree holds: files, and redirects by the path that readers ask for."""
+    """The contents of a tree: files, and redirects by the path that readers ask for."""
 
     files: dict[str, Exported]
     redirects: dict[str, str]
@@ -129,8 +121,9 @@ class Tree:
                     redirects[path] = location
         for path, file in self._link(dataset).items():
             with ask(path, "HEAD") as answer:
-                kept = answer.headers["Cache-Control"]
-                files[path] = msgspec.structs.replace(file, cache_control=kept)
+                files[path] = msgspec.structs.replace(
+                    file, cache_control=answer.headers["Cache-Control"]
+                )
         return TreeManifest(files, redirects)
 
     def finish(self, manifest: TreeManifest) -> None:
@@ -172,29 +165,29 @@ class Tree:
         for source in sorted(path for path in dataset.rglob("*") if path.is_file()):
             path = f"{DATA}{source.relative_to(dataset).as_posix()}"
             name = path.removeprefix("/")
-            file = self._made(name)
+            file = self._path(name)
             try:
                 os.link(source, file)
             except OSError:
                 shutil.copy2(source, file)
             body = source.read_bytes()
             self._digests[name] = digest(body)
-            type_ = metadata.content_type(name)
+            type_ = content_type(name)
             files[path] = Exported(name, type_, len(body), self._digests[name], gzip=False)
         return files
 
     def _place(self, name: str, data: bytes) -> str:
         """Write a file, or link the last tree's if it is the same; return its digest."""
-        self._digests[name] = found = digest(data)
-        file = self._made(name)
-        if self._last_digests.get(name) == found:
+        self._digests[name] = sha256 = digest(data)
+        file = self._path(name)
+        if self._last_digests.get(name) == sha256:
             with suppress(OSError):  # no hard links here
                 os.link(f"{self._last}/{name}", file)
-                return found
+                return sha256
         Path(file).write_bytes(data)
-        return found
+        return sha256
 
-    def _made(self, name: str) -> str:
+    def _path(self, name: str) -> str:
         """Return where a file of the tree is, its folder made."""
         folder = name.rpartition("/")[0]
         if folder not in self._folders:
@@ -212,3 +205,73 @@ def _asker(app: Flask) -> Callable[..., Response]:
         return Response.from_app(app.wsgi_app, {**environ, **request})
 
     return ask
+
+
+LEFT_OUT = ("/best/<slug>/changes", "/api/v1/")
+"""Rules without a file: asked seldom and mostly with arguments; a folder bears the name."""
+
+
+def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
+    """Yield every path that may have an answer without arguments."""
+    computed = {experiment.slug for experiment in snapshot.summary.experiments}
+    static = Path(app.root_path, "store/web/static")
+    values = {
+        "best": sorted(snapshot.leaderboards),
+        "product": sorted(filter(snapshot.product, snapshot.product_slugs)),
+        "topics": [topic.slug for topic in snapshot.summary.topics],
+        "labs": sorted(computed | snapshot.catalogue.labs.keys()),
+        "static": sorted(path.name for path in static.glob("*")),
+    }
+    yield from _paths(app, values)
+    for slug in snapshot.leaderboards:
+        for product in snapshot.aggregates[slug].product_stats:
+            address = snapshot.products[product].slug
+            if snapshot.product(address):
+                yield f"/badge/{slug}/{address}.svg"
+
+
+def moved_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
+    """Yield every path of an old slug."""
+    summary = snapshot.summary
+    values = {
+        "best": summary.category_redirects,
+        "product": summary.product_redirects,
+    }
+    general = set(_paths(app, {}))
+    yield from (path for path in _paths(app, values) if path not in general)
+
+
+def category_paths(app: Flask, slugs: Collection[str]) -> set[str]:
+    """Return every path of categories."""
+    return set(_paths(app, {"best": slugs}))
+
+
+def _paths(app: Flask, values: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """Yield paths of rules with one variable at most: the values of the word before ``<slug>``."""
+    for rule in app.url_map.iter_rules():
+        is_asked = "GET" in (rule.methods or ()) and rule.rule not in LEFT_OUT
+        if not is_asked or rule.rule.count("<") > 1:
+            continue
+        before, variable, after = rule.rule.partition("<")
+        word = before.rstrip("/").rpartition("/")[2]
+        for value in values.get(word, ()) if variable else ("",):
+            yield f"{before}{value}{after.partition('>')[2]}"
+
+
+def file_of(path: str, media_type: str) -> str:
+    """Return the file of an answer in a tree: pages as ``.html``, all else under its own path.
+
+    >>> file_of("/best/humidifier", "text/html"), file_of("/", "text/html")
+    ('best/humidifier.html', 'index.html')
+    """
+    name = path.strip("/") or "index"
+    return f"{name}.html" if media_type == "text/html" else name
+
+
+def object_of(path: str) -> str:
+    """Return the object of an answer in a bucket: its path, for a bucket opens no folders.
+
+    >>> object_of("/best/humidifier"), object_of("/")
+    ('best/humidifier', 'index.html')
+    """
+    return path.strip("/") or "index.html"

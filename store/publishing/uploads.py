@@ -5,23 +5,18 @@ that lists all that is there or will be, without digests where that changes; aft
 tree's own. So a run knows what one that died may have touched, and touches nothing else.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from store.publishing.addresses import object_of
-from store.publishing.trees import MANIFEST, TreeManifest, decode, encode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from store.publishing.trees import MANIFEST, TreeManifest, decode, encode, object_of
 
 AT_ONCE = 32  # with more, servers begin to refuse some
 JSON = {"Content-Type": "application/json", "Cache-Control": "public, max-age=60"}
@@ -50,8 +45,8 @@ class Bucket:
         """Return the bucket's manifest, and the digest of what its tree was made from."""
         with self._sentences():
             with suppress(FileNotFoundError, ValueError):
-                found = self._client.get(self._store, MANIFEST)
-                return decode(bytes(found.bytes())), found.attributes.get("basis", "")
+                there = self._client.get(self._store, MANIFEST)
+                return decode(bytes(there.bytes())), there.attributes.get("basis", "")
             self._refuse_others()
         return TreeManifest({}, {}), ""
 
@@ -82,7 +77,7 @@ class Bucket:
 
     def _refuse_others(self, new: set[str] | None = None) -> None:
         """Refuse to go on where objects are that no manifest lists: any, or ones to be written."""
-        names = {each["path"] for some in self._client.list(self._store) for each in some}
+        names = {item["path"] for page in self._client.list(self._store) for item in page}
         if others := names if new is None else names & new:
             raise UploadError(f"{self._address} holds {min(others)}, which no manifest of `flask "
                               "export` lists: nothing was touched; name a new prefix")  # fmt: skip

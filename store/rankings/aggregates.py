@@ -1,41 +1,27 @@
-"""A category's polls, aggregated: who answered what, with every name resolved.
+"""Aggregates of one category's polls: who answered what, with every name resolved.
 
 Nothing here depends on another category, so a new poll changes one aggregate only.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from store.rankings import names as naming
-from store.rankings.assistants import tallies
-from store.rankings.changes import changes, runs_of, streaks
-from store.rankings.mentions import recent
-from store.rankings.merging import ResolvedAnswer
-from store.rankings.poll_states import poll_states
+from store.rankings.changes import Change, Streak, changes, reigns_of, streaks
+from store.rankings.mentions import CellPoll, recent
+from store.rankings.merging import ResolvedAnswer, Wording, Wordings
+from store.rankings.names import Names, ProductId, Spelling
+from store.rankings.poll_states import PollState, Tally, poll_states, tallies
 from store.rankings.runs import AnswerLog
-from store.rankings.wordings import Wordings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from store.rankings.assistants import Tally
-    from store.rankings.changes import Change, Streak
-    from store.rankings.mentions import CellPoll
-    from store.rankings.names import Names, ProductId, Spelling
-    from store.rankings.poll_states import PollState
-    from store.rankings.wordings import Wording
-    from store.records import Category, Poll
+from store.records import Category, Poll
 
 
 class FirstUse(Struct, frozen=True, order=True, gc=False):
-    """Where a spelling was first used; the earliest of all names a provisional product."""
+    """The first use of a spelling; the earliest of all names a provisional product."""
 
     polled_at: str
     slug: str
@@ -44,8 +30,8 @@ class FirstUse(Struct, frozen=True, order=True, gc=False):
     spelling: str
 
 
-Use = tuple[bool, FirstUse, "ProductId"]
-"""Whether an address only looks like one with a digest, its first use, and whose it is."""
+AddressOwner = tuple[bool, FirstUse, ProductId]
+"""An address's owner: whether it only looks like one with a digest, its first use, the product."""
 
 
 class ProductStats(Struct, frozen=True, gc=False):
@@ -56,11 +42,12 @@ class ProductStats(Struct, frozen=True, gc=False):
     spellings: Mapping[str, FirstUse]
 
 
-class CategoryAnswers(Struct, frozen=True):
-    """A category's answers by wording: all that its ranking rests on.
+class CategoryAggregate(Struct, frozen=True, dict=True):
+    """All that a category's polls say; ``tallies`` and ``states`` are by model name.
 
-    ``tallies`` are by model name, ``last_success`` is the time of the last answer in order of
-    appending.
+    ``recent`` are the polls of each cell that a trend may need. ``last_success`` and ``last_poll``
+    are times of the last answer, and the last poll, in order of appending; ``latest_time`` is the
+    latest that any poll bears.
     """
 
     slug: str
@@ -69,81 +56,74 @@ class CategoryAnswers(Struct, frozen=True):
     wordings: tuple[Wording[ResolvedAnswer], ...]
     log: AnswerLog
     tallies: Mapping[str, Tally]
-    last_success: str | None
-
-
-class CategoryAggregate(CategoryAnswers, frozen=True, dict=True):
-    """All that a category's polls say; ``states`` are by model name.
-
-    ``recent`` are the polls of each cell that a trend may need. ``ids`` are all products named
-    anywhere in it. ``last_poll`` is the time of the last in order of appending, ``latest_time`` the
-    latest that any poll bears.
-    """
-
+    states: Mapping[str, PollState]
     product_stats: Mapping[ProductId, ProductStats]
     changes: tuple[Change, ...]
     streaks: tuple[Streak, ...]
     recent: tuple[tuple[CellPoll, ...], ...]
     successes: int
+    last_success: str | None
     last_poll: str | None
     latest_time: str | None
-    ids: frozenset[ProductId]
-    states: Mapping[str, PollState]
 
     @cached_property
-    def addresses(self) -> dict[str, Use]:
+    def ids(self) -> frozenset[ProductId]:
+        """All products that are named anywhere in it, near misses too."""
+        return frozenset(self.resolved.values())
+
+    @cached_property
+    def addresses(self) -> dict[str, AddressOwner]:
         """Every slug that a spelling ever had, with its use and the product it stands for.
 
         Where two products share one, the first to use it has it; but a name that only looks like
         a slug with a digest gives way to the product whose digest it is.
         """
-        owners: dict[str, Use] = {}
+        owners: dict[str, AddressOwner] = {}
         for product, stats in self.product_stats.items():
             for spelling, use in stats.spellings.items():
                 for slug, is_lookalike in _addresses(spelling):
-                    found = (is_lookalike, use, product)
-                    owners[slug] = min(owners.get(slug, found), found)
+                    owner = (is_lookalike, use, product)
+                    owners[slug] = min(owners.get(slug, owner), owner)
         return owners
 
 
 def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> CategoryAggregate:
     """Read a category's polls, oldest first; withheld ones must not be among them."""
-    known, answers = _answers(slug, category, polls, names)
-    sequences = runs_of(answers)
+    resolved = _Resolved(names, category.nouns)
+    answers = [ResolvedAnswer.of(poll, category, resolved) for poll in polls if poll.succeeded]
+    sequences = reigns_of(answers)
     return CategoryAggregate(
-        **asdict(known),
+        slug=slug,
+        category=category,
+        resolved=dict(resolved),
+        wordings=Wordings(category.question, answers).all(),
+        log=AnswerLog.of(answers),
+        tallies=tallies(polls),
+        states=poll_states(polls),
         product_stats=_product_stats(slug, answers),
         changes=changes(slug, sequences),
         streaks=streaks(sequences),
         recent=recent(answers),
         successes=len(answers),
+        last_success=answers[-1].polled_at if answers else None,
         last_poll=polls[-1].polled_at if polls else None,
         latest_time=max((poll.polled_at for poll in polls), default=None),
-        ids=frozenset(known.resolved.values()),
-        states=poll_states(polls),
     )
 
 
-def read_answers(
-    slug: str, category: Category, polls: Sequence[Poll], names: Names
-) -> CategoryAnswers:
-    """Read no more of the polls, oldest first, than their ranking needs: half of the work."""
-    return _answers(slug, category, polls, names)[0]
-
-
 def resolved_by(names: Names, aggregate: CategoryAggregate) -> dict[Spelling, ProductId]:
-    """What every name of a category stands for by other product files."""
+    """Return what every name of a category stands for by other product files."""
     nouns = aggregate.category.nouns
     return {use: names.resolve(*use, nouns).product for use in aggregate.resolved}
 
 
 def still_holds(aggregate: CategoryAggregate, names: Names) -> bool:
-    """Whether other product files would resolve every name of a category to the same product."""
+    """Return whether other product files resolve every name of a category to the same product."""
     return resolved_by(names, aggregate) == aggregate.resolved
 
 
 def _addresses(spelling: str) -> Iterator[tuple[str, bool]]:
-    """Every slug that a spelling ever had, and whether it only looks like one with a digest.
+    """Yield every slug that a spelling ever had, and whether it only looks like one with a digest.
 
     A slug with all digits of a digest was only ever needed where six digits were the first choice.
     """
@@ -157,8 +137,8 @@ def _addresses(spelling: str) -> Iterator[tuple[str, bool]]:
         yield plain, True
 
 
-class _Resolved(dict["Spelling", "ProductId"]):
-    """The products that a category's spellings stand for, each resolved when first asked for."""
+class _Resolved(dict[Spelling, ProductId]):
+    """The products that a category's spellings stand for, each resolved when first needed."""
 
     def __init__(self, names: Names, nouns: Sequence[str]) -> None:
         super().__init__()
@@ -168,24 +148,6 @@ class _Resolved(dict["Spelling", "ProductId"]):
     def __missing__(self, spelling: Spelling) -> ProductId:
         product = self[spelling] = self._names.resolve(*spelling, self._nouns).product
         return product
-
-
-def _answers(
-    slug: str, category: Category, polls: Sequence[Poll], names: Names
-) -> tuple[CategoryAnswers, list[ResolvedAnswer]]:
-    """What a ranking rests on, and every answer with its names resolved, oldest first."""
-    resolved = _Resolved(names, category.nouns)
-    answers = [ResolvedAnswer.of(poll, category, resolved) for poll in polls if poll.succeeded]
-    known = CategoryAnswers(
-        slug=slug,
-        category=category,
-        resolved=dict(resolved),
-        wordings=Wordings(category.question, answers).all(),
-        log=AnswerLog.of(answers),
-        tallies=tallies(polls),
-        last_success=answers[-1].poll.polled_at if answers else None,
-    )
-    return known, answers
 
 
 def _product_stats(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[ProductId, ProductStats]:
@@ -200,10 +162,10 @@ def _product_stats(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[Product
             domains[product][domain] = domains[product].get(domain, 0) + 1
         for product, pick in zip(answered.products, poll.ranking, strict=True):
             uses = spellings[product]
-            known = uses.get(pick.product)
-            if known is None or poll.polled_at <= known.polled_at:
+            first = uses.get(pick.product)
+            if first is None or poll.polled_at <= first.polled_at:
                 use = FirstUse(poll.polled_at, slug, poll.model, pick.rank, pick.product)
-                uses[pick.product] = min(use, known or use)
+                uses[pick.product] = min(use, first or use)
     return {
         product: ProductStats(mentions[product], domains.get(product, {}), uses)
         for product, uses in spellings.items()
@@ -211,6 +173,6 @@ def _product_stats(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[Product
 
 
 def _domains(answered: ResolvedAnswer) -> set[tuple[ProductId, str]]:
-    """Every product of an answer with each domain given for it."""
+    """Return every product of an answer with each domain given for it."""
     picked = zip(answered.products, answered.poll.ranking, strict=True)
     return {(product, pick.domain) for product, pick in picked if pick.domain}

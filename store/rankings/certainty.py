@@ -6,30 +6,36 @@ mixture). Assumed is that an assistant's answers are independent from day to day
 not drift within a run; rounds cluster, so the truth is somewhat wider.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from math import fsum, lcm, log, sqrt
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
-from store.rankings.intervals import wilson
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from store.rankings.intervals import Interval
-    from store.rankings.merging import Places
-    from store.rankings.names import ProductId
-    from store.rankings.runs import Renewal, Run
+from store.rankings.merging import Places
+from store.rankings.names import ProductId
+from store.rankings.runs import Renewal, Run
 
 Level = Literal["unmeasured", "clear", "open", "contradicted"]
 
+Interval = tuple[float, float]
+"""A confidence interval at 95 %."""
+
+Z = 1.959964
+"""97.5 % quantile of the normal distribution."""
+
+T = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
+    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
+)
+"""97.5 % quantiles of Student's t for 1 to 30 degrees of freedom, as tables print them."""
+
 ALPHA = 0.05
-"""How often at most a product may be called ahead at some look though it is not."""
+"""The share of worlds in which a product may, at some look, be called ahead though it is not."""
 
 MIXTURE = 0.1
 """Robbins' mixing variance: the relation is sharpest after some twenty days."""
@@ -45,7 +51,7 @@ FEWEST_DAYS_IN_ALL = 12
 
 
 class Certainty(Struct, frozen=True):
-    """How sure a ranking's first place is.
+    """The certainty of a ranking's first place.
 
     ``answers`` are all answers in the runs, ``runs`` the days of each, ``since`` and ``until`` the
     UTC dates of the first and the last. ``renewed`` says why a run began anew, by assistant.
@@ -65,7 +71,7 @@ class Certainty(Struct, frozen=True):
 
     @property
     def is_of_one_answer(self) -> bool:
-        """Whether each assistant was asked once, and never before in another way."""
+        """Return whether each assistant was asked once, and never before in another way."""
         return self.answers == len(self.runs) and not self.renewed
 
     @property
@@ -75,7 +81,7 @@ class Certainty(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """In how many answers a product is named; ``share`` is the mean of the assistants' shares."""
+    """The answers that name a product; ``share`` is the mean of the assistants' shares."""
 
     named: int
     of: int
@@ -84,7 +90,7 @@ class Share(Struct, frozen=True):
 
 
 class Comparison:
-    """Which products the answers of some runs put ahead of which others."""
+    """The relation "ahead" between the products that some runs name."""
 
     def __init__(self, runs: Sequence[Run], slugs: Mapping[ProductId, str]) -> None:
         self._runs = runs
@@ -148,7 +154,7 @@ class Comparison:
 
     @cached_property
     def stands_alone(self) -> bool:
-        """Whether the product with most mean points is ahead of every other."""
+        """Return whether the product with most mean points is ahead of every other."""
         return all(self.is_ahead(self.order[0], product) for product in self.order[1:])
 
     @property
@@ -180,6 +186,32 @@ class Comparison:
                 above[worse] += 1
                 below[better] += 1
         return {p: (1 + above[p], len(self.order) - below[p]) for p in self.order}
+
+
+def wilson(successes: float, n: float) -> Interval:
+    """Return Wilson's interval for a share: ``successes`` of ``n`` trials, either fractional.
+
+    No success gives a lower end of exactly 0, nothing else an upper end of exactly 1.
+
+    >>> [round(end, 4) for end in wilson(10, 12)]
+    [0.552, 0.953]
+    """
+    p, spread = successes / n, Z * Z / n
+    middle = (p + spread / 2) / (1 + spread)
+    half = Z / (1 + spread) * sqrt(p * (1 - p) / n + spread / (4 * n))
+    return (
+        0.0 if successes <= 0 else middle - half,
+        1.0 if successes >= n else middle + half,
+    )
+
+
+def student(freedom: int) -> float:
+    """Return the 97.5 % quantile of Student's t; beyond the table within 0.002 of it.
+
+    >>> student(8), round(student(60), 3)
+    (2.306, 2.001)
+    """
+    return T[freedom - 1] if freedom <= len(T) else Z + 2.45 / freedom
 
 
 def assess(

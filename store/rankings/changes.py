@@ -5,28 +5,20 @@ is one model's answers to one wording of a category's question. Of the answers t
 UTC day only the newest counts, so that asking twice confirms nothing.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings.intervals import wilson
+from store.rankings.certainty import Interval, wilson
+from store.rankings.merging import ResolvedAnswer
+from store.rankings.names import ProductId
 from store.rankings.runs import VersionChange
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from store.rankings.intervals import Interval
-    from store.rankings.merging import ResolvedAnswer
-    from store.rankings.names import ProductId
-
-
-Run = list["ResolvedAnswer"]
-"""One model's answers in a row with the same #1."""
+Reign = list[ResolvedAnswer]
+"""One model's answers in a row with the same #1, one a day."""
 
 
 class Change(Struct, frozen=True):
@@ -49,9 +41,9 @@ class Change(Struct, frozen=True):
 
 
 class Streak(Struct, frozen=True, gc=False):
-    """``polls`` answers of one model in a row, one a day, with one #1; ``over`` if another came.
+    """The length of a reign in ``polls``, one a day; ``over`` if another #1 came after it.
 
-    ``end`` is the time of the last.
+    ``end`` is the time of its last answer.
     """
 
     end: str
@@ -60,7 +52,7 @@ class Streak(Struct, frozen=True, gc=False):
 
     @property
     def followed(self) -> int:
-        """The answers after its first that are known: they named the same #1, or ended it."""
+        """The number of answers after its first that are there: of the same #1, or of its end."""
         return self.polls - (not self.over)
 
 
@@ -77,8 +69,8 @@ class Survival(Struct, frozen=True):
     streaks: int
 
 
-def runs_of(answers: Iterable[ResolvedAnswer]) -> list[list[Run]]:
-    """Per model, wording and instrument, daily answers in runs of equal #1s, oldest first."""
+def reigns_of(answers: Iterable[ResolvedAnswer]) -> list[list[Reign]]:
+    """Return the reigns of each model, by wording and instrument, oldest first."""
     daily: dict[tuple[str, str, str | None], dict[str, ResolvedAnswer]] = {}
     for answered in answers:
         poll = answered.poll
@@ -87,27 +79,23 @@ def runs_of(answers: Iterable[ResolvedAnswer]) -> list[list[Run]]:
         of_one.pop(day, None)  # so that the newest of a day comes last
         of_one[day] = answered
     return [
-        [list(run) for _, run in itertools.groupby(of_one.values(), attrgetter("first"))]
+        [list(reign) for _, reign in itertools.groupby(of_one.values(), attrgetter("first"))]
         for of_one in daily.values()
     ]
 
 
-def changes(slug: str, sequences: Iterable[Sequence[Run]]) -> tuple[Change, ...]:
-    """Every change in a category's successful answers, in the order in which they came."""
-    found = [change for runs in sequences for change in _changes_in(slug, runs)]
-    return tuple(sorted(found, key=lambda change: (change.current_at, change.model)))
+def changes(slug: str, sequences: Iterable[Sequence[Reign]]) -> tuple[Change, ...]:
+    """Return every change in a category's successful answers, in the order in which they came."""
+    unsorted = [change for reigns in sequences for change in _changes_in(slug, reigns)]
+    return tuple(sorted(unsorted, key=lambda change: (change.current_at, change.model)))
 
 
-def streaks(sequences: Iterable[Sequence[Run]]) -> tuple[Streak, ...]:
-    """How long each #1 of each model held."""
+def streaks(sequences: Iterable[Sequence[Reign]]) -> tuple[Streak, ...]:
+    """Return how long each #1 of each model held."""
     return tuple(
-        Streak(
-            end=run[-1].poll.polled_at,
-            polls=len(run),
-            over=run is not runs[-1],
-        )
-        for runs in sequences
-        for run in runs
+        Streak(end=reign[-1].polled_at, polls=len(reign), over=reign is not reigns[-1])
+        for reigns in sequences
+        for reign in reigns
     )
 
 
@@ -120,40 +108,40 @@ def survival(streaks: Collection[Streak], most: int) -> list[Survival]:
     followed = Counter(streak.followed for streak in streaks)
     ended = Counter(streak.polls for streak in streaks if streak.over)
     steps: list[Survival] = []
-    share, hazard, known = 1.0, 0.0, len(streaks)
+    share, hazard, standing = 1.0, 0.0, len(streaks)
     for answers in range(1, most + 1):
-        known -= followed[answers - 1]
-        if not known:
+        standing -= followed[answers - 1]
+        if not standing:
             break
         lost = ended[answers]
-        share *= 1 - lost / known
-        hazard += lost / (known * (known - lost)) if lost < known else 0.0
-        size = (1 - share) / (share * hazard) if 0 < share < 1 else known
-        steps.append(Survival(answers, share, wilson(share * size, size), known))
+        share *= 1 - lost / standing
+        hazard += lost / (standing * (standing - lost)) if lost < standing else 0.0
+        size = (1 - share) / (share * hazard) if 0 < share < 1 else standing
+        steps.append(Survival(answers, share, wilson(share * size, size), standing))
     return steps
 
 
-def _changes_in(slug: str, runs: Sequence[Run]) -> Iterator[Change]:
-    """The flips between runs.
+def _changes_in(slug: str, reigns: Sequence[Reign]) -> Iterator[Change]:
+    """Yield the flips between reigns.
 
-    The first answer is the first confirmed pick; a run of two or more confirms its pick if that
+    The first answer is the first confirmed pick; a reign of two or more confirms its pick if that
     is not the last confirmed one.
     """
-    confirmed = runs[0][0].first
-    for before, run in itertools.pairwise(runs):
-        lasting = len(run) > 1 and run[0].first != confirmed
+    confirmed = reigns[0][0].first
+    for before, reign in itertools.pairwise(reigns):
+        lasting = len(reign) > 1 and reign[0].first != confirmed
         if lasting:
-            confirmed = run[0].first
-        poll = run[0].poll
+            confirmed = reign[0].first
+        poll = reign[0].poll
         yield Change(
             poll=poll.id,
             slug=slug,
             model=poll.model,
             previous=before[-1].first,
-            current=run[0].first,
+            current=reign[0].first,
             reason=poll.reason,
             previous_at=before[-1].poll.polled_at,
             current_at=poll.polled_at,
             confirmed=lasting,
-            version=VersionChange.between(before[-1], run[0]),
+            version=VersionChange.between(before[-1], reign[0]),
         )

@@ -4,37 +4,26 @@ Each finding quotes its figures with their n. What is asked, and how the figures
 in ``templates/labs.json``, by slug. An experiment without enough data is left out.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from math import sqrt
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings import own_maker, rules
-from store.rankings.agreement import by_pair
-from store.rankings.changes import survival
-from store.rankings.intervals import student, wilson
-from store.rankings.repeatability import Noise
+from store.rankings.agreement import CONDORCET, POINTS, Repeats
+from store.rankings.certainty import Interval, student, wilson
+from store.rankings.changes import Streak, survival
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import PLACES
+from store.rankings.names import ProductId
+from store.rankings.rounds import TrackRecord
+from store.rankings.runs import Run
 from store.rankings.sentences import LEVELS, listed, plural
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from store.rankings.aggregates import CategoryAggregate
-    from store.rankings.intervals import Interval
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.names import ProductId
-    from store.rankings.repeatability import Repeats
-    from store.rankings.rounds import TrackRecord
 
 MIN_BOARDS = 5
 """Categories under which a share would mislead, so that no experiment is shown; a judgement."""
-
-PACK = 3
-"""Answers of a category from which one can stand alone against a majority."""
 
 MIN_OWN = 10
 """Categories with an own maker's product under which its effect is not told: its interval would
@@ -66,7 +55,7 @@ class Chart(Struct, frozen=True):
     high: float = 1.0
 
     def figure(self, value: float) -> str:
-        """A value as it is written: a share in percent, points with their sign."""
+        """Return a value as it is written: a share in percent, points with their sign."""
         return f"{value:.1%}" if self.low == 0 else f"{value:+.2f}"
 
 
@@ -76,41 +65,41 @@ class Experiment(Struct, frozen=True):
     slug: str
     finding: str
     date: str
-    chart: Chart | None = None
+    chart: Chart
 
 
 def compute(
     leaderboards: Sequence[Leaderboard],
-    aggregates: Sequence[CategoryAggregate],
+    streaks: Sequence[Streak],
     makers: Mapping[str, str],
     made_by: Mapping[ProductId, str],
     repeats: Mapping[str, Sequence[Repeats]],
     record: TrackRecord,
 ) -> tuple[Experiment, ...]:
     """Return what the data can answer; ``makers`` and ``repeats`` by model, others by product."""
-    shared = [board for board in leaderboards if board.agreement]
-    packs = [board for board in leaderboards if len(board.counted) >= PACK]
-    found = []
-    if len(shared) >= MIN_BOARDS:
-        found += [_agreement_on_first(shared), _overlap_of_lists(shared)]
-    if len(packs) >= MIN_BOARDS:
-        found.append(_outsider(packs))
+    experiments = []
+    if sum([board.agreement is not None for board in leaderboards]) >= MIN_BOARDS:
+        experiments.append(_agreement_on_first(leaderboards))
     if len(leaderboards) >= MIN_BOARDS:
-        found.append(_rules(leaderboards))
-    noise = Noise.of([each for own in repeats.values() for each in own])
+        experiments.append(_rules(leaderboards))
+    noise = Repeats.mean([repeat for own in repeats.values() for repeat in own])
     if noise and noise.n >= MIN_BOARDS:
         repeated = [board for board in leaderboards if board.repeatability]
-        found.append(_noise(noise, repeats, _newest(repeated)))
+        experiments.append(_noise(noise, repeats, _newest(repeated)))
     if record.agreed:
-        found.append(_track_record(record))
-    if advantages := own_maker.advantages(leaderboards, makers, made_by):
-        found.append(_own_maker(advantages, _newest(leaderboards)))
-    return (*found, *_survival(aggregates), *_confirmed_changes(aggregates))
+        experiments.append(_track_record(record))
+    advantages = own_maker_advantages(leaderboards, makers, made_by)
+    if len(advantages) >= MIN_OWN:
+        experiments.append(_own_maker(advantages, _newest(leaderboards)))
+    followed = [streak for streak in streaks if streak.followed]
+    if followed:
+        experiments.append(_survival(followed))
+    return tuple(experiments)
 
 
-def _noise(noise: Noise, repeats: Mapping[str, Sequence[Repeats]], date: str) -> Experiment:
-    """How far one assistant's answers to one question differ."""
-    pairs = sum([each.pairs for own in repeats.values() for each in own])
+def _noise(noise: Repeats, repeats: Mapping[str, Sequence[Repeats]], date: str) -> Experiment:
+    """Return how far one assistant's answers to one question differ."""
+    pairs = sum([repeat.n for own in repeats.values() for repeat in own])
     return Experiment(
         slug="how-noisy-is-one-answer",
         finding=(
@@ -123,7 +112,7 @@ def _noise(noise: Noise, repeats: Mapping[str, Sequence[Repeats]], date: str) ->
         chart=Chart(
             "Asked twice, the same #1",
             tuple(
-                _share_bar(model, [each.same_first for each in repeats[model]])
+                _share_bar(model, [repeat.same_first for repeat in repeats[model]])
                 for model in sorted(repeats)
             ),
             counted="questions",
@@ -132,12 +121,12 @@ def _noise(noise: Noise, repeats: Mapping[str, Sequence[Repeats]], date: str) ->
 
 
 def _rules(leaderboards: Sequence[Leaderboard]) -> Experiment:
-    """How often other usual rules of counting have the same #1."""
+    """Return how often other usual rules of counting have the same #1."""
     n = len(leaderboards)
     whole = sum([all(board.rules.values()) for board in leaderboards])
     agreeing = {
         rule: [board.rules[rule] for board in leaderboards if rule in board.rules]
-        for rule in (*rules.POINTS, rules.CONDORCET)
+        for rule in (*POINTS, CONDORCET)
     }
     return Experiment(
         slug="would-another-rule-choose-another",
@@ -155,8 +144,8 @@ def _rules(leaderboards: Sequence[Leaderboard]) -> Experiment:
 
 
 def _track_record(record: TrackRecord) -> Experiment:
-    """Whether the next round agreed, by what we had said."""
-    every = [agreed for own in record.agreed.values() for agreed in own]
+    """Return whether the next round agreed, by what we had said."""
+    n = sum([len(agreed) for agreed in record.agreed.values()])
     bars = [
         _share_bar(words, record.agreed[level])
         for level, words in LEVELS.items()
@@ -164,7 +153,7 @@ def _track_record(record: TrackRecord) -> Experiment:
     ]
     return Experiment(
         slug="track-record",
-        finding=f"{track_record_sentence(record)} (n = {len(every):,} rounds with a next one).",
+        finding=f"{track_record_sentence(record)} (n = {n:,} rounds with a next one).",
         date=record.until,
         chart=Chart("The next round had the same #1", tuple(bars), counted="rounds"),
     )
@@ -178,119 +167,36 @@ def track_record_sentence(record: TrackRecord) -> str:
     return f"When we said clear, the next round agreed in {sum(clear):,} of {len(clear):,}"
 
 
-def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
-    """What an assistant gives its own maker's products beyond the others."""
-    n = len(advantages)
-    told = f"Too little to say: n = {n} categories with such a product, {MIN_OWN} are needed."
-    chart = None
-    if n >= MIN_OWN:
-        bar = _mean_bar("own maker", advantages)
-        low, high = bar.interval
-        told = (
-            f"Assistants give their own maker’s products {abs(bar.value):.2f} points "
-            f"{'more' if bar.value >= 0 else 'fewer'} than the others do (95%: {low:+.2f} to "
-            f"{high:+.2f}; n = {n} categories)"
-        ) + ("." if low > 0 or high < 0 else ", which chance could explain.")
-        chart = Chart("More points than from the others", (bar,), low=-5.0, high=5.0)
-    return Experiment(
-        slug="own-maker",
-        finding=told,
-        date=date,
-        chart=chart,
-    )
-
-
-def _mean_bar(label: str, values: Sequence[float]) -> Bar:
-    """The mean over categories and Student's interval."""
-    mean, n = fmean(values), len(values)
-    deviation = max(stdev(values), LEAST_DEVIATION) if n > 1 else LEAST_DEVIATION
-    half = student(max(n - 1, 1)) * deviation / sqrt(n)
-    return Bar(label, mean, (mean - half, mean + half), n)
-
-
-def _share_bar(label: str, shares: Sequence[float]) -> Bar:
-    """The mean of shares over categories and Wilson's interval."""
-    n = len(shares)
-    return Bar(label, sum(shares) / n, wilson(sum(shares), n), n)
-
-
 def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
-    labels = Counter([board.agreement.label for board in leaderboards if board.agreement])
-    n = len(leaderboards)
+    """Return how often all, or most, assistants have the same #1."""
+    shared = [board for board in leaderboards if board.agreement]
+    labels = [board.agreement.label for board in leaderboards if board.agreement]
+    n, count = len(labels), Counter(labels)
     return Experiment(
         slug="agreement-on-first",
         finding=(
-            f"All assistants name the same #1 in {_share(labels['unanimous'], n)} of rankings, "
-            f"more than half of them in {_share(labels['majority'], n)}, fewer in "
-            f"{_share(labels['split'], n)} (n = {n:,} categories)."
+            f"All assistants name the same #1 in {_share(count['unanimous'], n)} of rankings, "
+            f"more than half of them in {_share(count['majority'], n)}, fewer in "
+            f"{_share(count['split'], n)} (n = {n:,} categories)."
         ),
-        date=_newest(leaderboards),
+        date=_newest(shared),
         chart=Chart(
             "Categories by agreement on #1",
             tuple(
-                _share_bar(label, [b.agreement.label == label for b in leaderboards if b.agreement])
+                _share_bar(label, [own == label for own in labels])
                 for label in ("unanimous", "majority", "split")
             ),
         ),
     )
 
 
-def _overlap_of_lists(leaderboards: Sequence[Leaderboard]) -> Experiment:
-    overlaps = by_pair(board.agreement for board in leaderboards)
-    means = {pair: fmean(values) for pair, values in overlaps.items()}
-    pairs = sorted(means, key=lambda pair: (-means[pair], pair))
-    most, least = pairs[0], pairs[-1]
-    if most == least:
-        told = f"Only {' and '.join(most)} can be compared"
-    elif f"{means[most]:.2f}" == f"{means[least]:.2f}":
-        told = f"The lists of every two assistants are equally alike ({means[most]:.2f})"
-    else:
-        told = ", ".join(
-            f"{' and '.join(pair)} are {what} alike ({means[pair]:.2f}, n = {len(overlaps[pair])})"
-            for pair, what in ((most, "most"), (least, "least"))
-        )
-    every = [overlap for values in overlaps.values() for overlap in values]
-    return Experiment(
-        slug="overlap-of-lists",
-        finding=(
-            f"{told}. The mean of all comparisons is {fmean(every):.2f} "
-            f"(n = {len(every):,} comparisons)."
-        ),
-        date=_newest(leaderboards),
-        chart=Chart(
-            "Mean overlap of two assistants’ lists",
-            tuple(
-                _mean_bar(f"{first} and {second}", overlaps[first, second])
-                for first, second in pairs
-                if len(overlaps[first, second]) >= MIN_BOARDS
-            ),
-        ),
-    )
-
-
-def _outsider(leaderboards: Sequence[Leaderboard]) -> Experiment:
-    """Which model stands alone against a #1 that all the others share."""
-    asked = Counter(model for board in leaderboards for model in board.models)
-    alone = Counter(board.outsider for board in leaderboards if board.outsider)
-    order = sorted(asked, key=lambda model: (-alone[model] / asked[model], model))
-    shares = ", ".join(f"{model} in {_share(alone[model], asked[model])}" for model in order)
-    return Experiment(
-        slug="who-leaves-the-pack",
-        finding=f"Alone against all others: {shares} (n = {len(leaderboards):,} categories).",
-        date=_newest(leaderboards),
-    )
-
-
-def _survival(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
-    """How long a #1 holds."""
-    followed = [s for aggregate in aggregates for s in aggregate.streaks if s.followed]
+def _survival(followed: Sequence[Streak]) -> Experiment:
+    """Return how long a #1 holds, by those that were followed."""
     steps = survival(followed, LONGEST)
-    if not steps:
-        return
     lasting = sum([not streak.over for streak in followed])
     later = [f"{step.share:.1%} after {step.answers}" for step in (*steps[1:2], *steps[2:][-1:])]
     standing = listed([f"{steps[0].share:.1%} still stand after one more answer", *later])
-    yield Experiment(
+    return Experiment(
         slug="how-long-a-first-place-lasts",
         finding=(
             f"Of first places, {standing} (n = {plural(len(followed), 'first place')}, "
@@ -313,20 +219,67 @@ def _survival(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
     )
 
 
-def _confirmed_changes(aggregates: Sequence[CategoryAggregate]) -> Iterator[Experiment]:
-    """How often a new #1 is named again."""
-    changes = [change for aggregate in aggregates for change in aggregate.changes]
-    if not changes:
-        return
-    confirmed = sum([change.confirmed for change in changes])
-    yield Experiment(
-        slug="how-often-a-change-is-confirmed",
+def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
+    """Return what an assistant gives its own maker's products beyond the others."""
+    mean, n = fmean(advantages), len(advantages)
+    half = student(n - 1) * max(stdev(advantages), LEAST_DEVIATION) / sqrt(n)
+    low, high = mean - half, mean + half
+    doubt = "." if low > 0 or high < 0 else ", which chance could explain."
+    return Experiment(
+        slug="own-maker",
         finding=(
-            f"Of changes of an assistant’s #1, {_share(confirmed, len(changes))} have been "
-            f"confirmed by its next answer (n = {plural(len(changes), 'change')})."
+            f"Assistants give their own maker’s products {abs(mean):.2f} points "
+            f"{'more' if mean >= 0 else 'fewer'} than the others do (95%: {low:+.2f} to "
+            f"{high:+.2f}; n = {n} categories){doubt}"
         ),
-        date=max([change.current_at for change in changes])[:10],
+        date=date,
+        chart=Chart(
+            "More points than from the others",
+            (Bar("own maker", mean, (low, high), n),),
+            low=-5.0,
+            high=5.0,
+        ),
     )
+
+
+def own_maker_advantages(
+    leaderboards: Iterable[Leaderboard],
+    makers: Mapping[str, str],
+    made_by: Mapping[ProductId, str],
+) -> list[float]:
+    """Return per category the points that assistants give their maker's products beyond the others.
+
+    ``makers`` are by model, ``made_by`` by product. A category's figure is the mean over all such
+    pairs of assistant and product; categories without one are left out.
+    """
+    figures = []
+    for board in leaderboards if makers and made_by else ():
+        own = [product for product in board.slugs if product in made_by]
+        runs = board.runs() if own else {}
+        advantages: list[Fraction] = []
+        for product in own:
+            points = {model: _mean_points(run, product) for model, run in runs.items()}
+            maker = made_by[product]
+            makers_own = [value for model, value in points.items() if makers.get(model) == maker]
+            others = [value for model, value in points.items() if makers.get(model) != maker]
+            if others and any(points.values()):
+                others_mean = sum(others, Fraction(0)) / len(others)
+                advantages += [value - others_mean for value in makers_own]
+        if advantages:
+            figures.append(fmean(advantages))
+    return figures
+
+
+def _mean_points(run: Run, product: ProductId) -> Fraction:
+    """Return the mean points of a product over the window; none where it is not named."""
+    ranks = [a.places.index(product) for a in run.window if product in a.places]
+    return Fraction(sum(PLACES - at for at in ranks), len(run.window))
+
+
+def _share_bar(label: str, shares: Sequence[float]) -> Bar:
+    """Return the mean of shares over categories with Wilson's interval."""
+    n = len(shares)
+    return Bar(label, sum(shares) / n, wilson(sum(shares), n), n)
 
 
 def _newest(leaderboards: Sequence[Leaderboard]) -> str:

@@ -1,24 +1,18 @@
 """Leaderboards: one category's merged ranking as it stands."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from store.rankings import agreement, certainty, merging, repeatability, rounds, rules, wordings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from store.rankings.aggregates import CategoryAnswers
-    from store.rankings.certainty import Certainty
-    from store.rankings.names import ProductId
-    from store.rankings.repeatability import Repeatability
-    from store.rankings.rounds import Round
-    from store.rankings.runs import AnswerLog, LoggedAnswer, Run
-    from store.records import Category, Site
+from store.rankings import agreement, certainty, merging, rounds
+from store.rankings.aggregates import CategoryAggregate
+from store.rankings.agreement import Repeatability
+from store.rankings.certainty import Certainty
+from store.rankings.names import ProductId
+from store.rankings.rounds import Round
+from store.rankings.runs import AnswerLog, Run
+from store.records import Category, Site
 
 
 class Leaderboard(Struct, frozen=True, dict=True):
@@ -46,7 +40,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
 
     @property
     def topic(self) -> str:
-        """What the ranking is for: the category's subject, or the older wording that was asked."""
+        """The subject of the category, or the older wording that was asked."""
         return f"“{self.question}”" if self.next_question else self.category.subject
 
     @property
@@ -61,16 +55,8 @@ class Leaderboard(Struct, frozen=True, dict=True):
 
     @cached_property
     def by_title(self) -> tuple[str, str]:
-        """What orders leaderboards by title."""
+        """The order of leaderboards by title."""
         return self.category.title.casefold(), self.slug
-
-    @cached_property
-    def outsider(self) -> str | None:
-        """The one model with another #1 than the one that all others, two or more, share."""
-        firsts = [answer.answered.first for answer in self.counted]
-        answers = zip(self.models, firsts, strict=True)
-        alone = [model for model, first in answers if firsts.count(first) == 1]
-        return alone[0] if len(alone) == 1 and len(set(firsts)) == 2 else None  # noqa: PLR2004
 
     @cached_property
     def firsts(self) -> list[ProductId]:
@@ -79,8 +65,8 @@ class Leaderboard(Struct, frozen=True, dict=True):
 
     @cached_property
     def rules(self) -> Mapping[str, bool]:
-        """Whether each usual rule of counting puts nothing before the #1."""
-        return rules.compare(self.entries)
+        """By rule of counting, whether it puts nothing before the #1."""
+        return agreement.compare_rules(self.entries)
 
     def runs(self) -> dict[str, Run]:
         """Return the run of each counted model; not kept, for its sums are large."""
@@ -88,47 +74,42 @@ class Leaderboard(Struct, frozen=True, dict=True):
 
     @cached_property
     def certainty(self) -> Certainty:
-        """How sure the first place is; made when first asked for, in a tenth of a millisecond."""
+        """The certainty of the first place; made when first needed, in a tenth of a millisecond."""
         first = self.entries[0]
         return certainty.assess(self.runs(), self.slugs, first.product, tied=first.tied)
 
     @cached_property
     def ranges(self) -> Mapping[ProductId, tuple[int, int]]:
-        """The best and the worst rank that each product may have; none while not measured.
-
-        Made when first asked for: each of its products' records shows its own.
-        """
+        """The best and the worst rank that each product may have; none while not measured."""
         comparison = certainty.Comparison(list(self.runs().values()), self.slugs)
         return comparison.ranges() if comparison.is_measured else {}
 
     @cached_property
-    def windows(self) -> Mapping[str, Sequence[LoggedAnswer]]:
+    def windows(self) -> Mapping[str, Sequence[merging.LoggedAnswer]]:
         """The newest answers of each counted model's run, newest first, five at most."""
         return {model: run.window for model, run in self.runs().items()}
 
     @cached_property
     def rounds(self) -> tuple[Round, ...]:
-        """The days with answers, oldest first; made when first asked for."""
+        """The days with answers, oldest first."""
         models = (*self.models, *self.missing)
         return tuple(rounds.follow(self.log, self.category.question, models, self.site, self.slugs))
 
     @cached_property
     def leader_changes(self) -> tuple[Round, ...]:
-        """The rounds in which another product came to lead by more than chance, oldest first.
-
-        Made when first asked for, in a tenth of a millisecond a round.
-        """
+        """The rounds in which another product came to lead by more than chance, oldest first."""
+        # Rounds take a tenth of a millisecond each: none are made where nothing can have led.
         is_measurable = len(set(self.log.days)) > certainty.FEWEST_DAYS
         return tuple(day for day in self.rounds if day.leader) if is_measurable else ()
 
     @cached_property
     def repeatability(self) -> Repeatability | None:
-        """How alike answers are; made when first asked for, in about a millisecond."""
-        return repeatability.measure(self.windows)
+        """The likeness of answers to one question; made when first needed, in a millisecond."""
+        return agreement.repeatability(self.windows)
 
     @property
     def configured(self) -> int:
-        """How many models are asked, whether they answered or not."""
+        """The number of models that are asked, whether they answered or not."""
         return len(self.counted) + len(self.missing)
 
 
@@ -139,10 +120,10 @@ def leader_changes(boards: Iterable[Leaderboard]) -> list[tuple[Leaderboard, Rou
 
 
 def board(
-    answers: CategoryAnswers, models: Sequence[str], site: Site, slugs: Mapping[ProductId, str]
+    answers: CategoryAggregate, models: Sequence[str], site: Site, slugs: Mapping[ProductId, str]
 ) -> Leaderboard | None:
     """Merge what the configured models answered to the wording that stands; ``None`` if nothing."""
-    stands = wordings.standing(answers.wordings, answers.last_success, models, site)
+    stands = merging.standing(answers.wordings, answers.last_success, models, site)
     if stands is None:
         return None
     current = answers.category.question

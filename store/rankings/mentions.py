@@ -7,22 +7,18 @@ whenever polling gets denser. So many products are tried at once that some would
 alone: of those called up or down one in twenty may be (Benjamini and Hochberg).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain
 from math import comb
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from store.rankings.merging import ResolvedAnswer
-    from store.rankings.names import ProductId
+from store.rankings.merging import ResolvedAnswer
+from store.rankings.names import ProductId
 
 Direction = Literal["new", "insufficient", "up", "down", "flat"]
 
@@ -62,15 +58,13 @@ class Trend(Struct, frozen=True):
 
 
 def recent(answers: Sequence[ResolvedAnswer]) -> Cells:
-    """By cell, the polls of its last two windows, newest first: all that a trend may need."""
+    """Return by cell the polls of its last two windows, newest first: all that trends need."""
     cells: dict[tuple[str, str, str | None], list[CellPoll]] = {}
     oldest: dict[tuple[str, str, str | None], str] = {}
     for answered in reversed(answers):
         poll = answered.poll
-        cell, date = (
-            (answered.model, answered.question, poll.instrument or None),
-            poll.polled_at[:10],
-        )
+        cell = answered.model, answered.question, poll.instrument or None
+        date = poll.polled_at[:10]
         if date >= oldest.get(cell, ""):
             day = dt.date.fromisoformat(date)
             if cell not in oldest:
@@ -99,20 +93,18 @@ def trends(
         if first < start and _can_tell(now[product], before[product], both[product])
     }
     beyond_chance = discoveries(tried)
-    found = {}
+    by_product = {}
     for product, first in first_mentions.items():
-        delta, cells = (
-            now[product] - before[product],
-            now[product] + before[product] - both[product],
-        )
+        delta = now[product] - before[product]
+        cells = now[product] + before[product] - both[product]
         direction: Direction = "up" if delta > 0 else "down"
         if first >= start:
             direction = "new"
         elif product not in beyond_chance:
             direction = "flat" if product in tried else "insufficient"
         points = round(100 * delta / cells, 1) if cells else None
-        found[product] = Trend(now[product], before[product], cells, points, direction)
-    return found
+        by_product[product] = Trend(now[product], before[product], cells, points, direction)
+    return by_product
 
 
 def _can_tell(now: int, before: int, both: int) -> bool:
@@ -146,7 +138,7 @@ def discoveries(tried: Mapping[ProductId, Fraction]) -> set[ProductId]:
 def _compared(
     cell: Sequence[CellPoll], start: dt.date, today: dt.date
 ) -> tuple[set[ProductId], set[ProductId]] | None:
-    """What the newest poll of a cell names in the window from ``start`` and in the one before.
+    """Return what the newest poll of a cell names in the window from ``start`` and the one before.
 
     ``None`` where one of them has no poll.
     """

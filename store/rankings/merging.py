@@ -1,48 +1,28 @@
-"""Merging: each model's latest answer in, one ranking out (store/README.md, Ranking).
+"""Merging: the answers that count in, one ranking out (store/README.md, Ranking and Questions).
 
-Rank 1 is worth 5 points, rank 5 one; points are summed over models and never rescaled.
+Rank 1 is worth 5 points, rank 5 one; points are summed over models and never rescaled. Answers to
+different wordings are never merged. Two wordings are one where the category's file says that they
+mean the same; :meth:`store.records.Category.wording` has then made them one already.
 """
 
-from __future__ import annotations
-
 import datetime as dt
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic, Self, TypeVar
 
 from msgspec import Struct
 
-from store.times import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from store.rankings.names import ProductId, Spelling
-    from store.records import Category, Pick, Poll
+from store.rankings.names import ProductId, Spelling
+from store.records import Category, Pick, Poll, Site
+from store.text import rfc3339
 
 PLACES = 5
 """Ranks of an answer that count: the question asks for five picks at most."""
 
+TAKEOVER_DAYS = 7
+"""Days after which a new wording takes over regardless: the default of ``poll_every_days``."""
 
 Places = tuple["ProductId | None", ...]
 """The products of an answer from rank 1; ``None`` where a product is named a second time."""
-
-
-class Answered(Protocol):
-    """An assistant's answer, as far as counting it needs it."""
-
-    @property
-    def model(self) -> str:
-        """The assistant that gave it."""
-
-    @property
-    def question(self) -> str:
-        """The wording that it answers."""
-
-    @property
-    def polled_at(self) -> str:
-        """Its time of history."""
-
-
-A = TypeVar("A", bound=Answered)
 
 
 # Answers and entries are many and form no cycles, so the collector is spared them.
@@ -59,10 +39,8 @@ class ResolvedAnswer(Struct, frozen=True, gc=False):
     missed: tuple[ProductId, ...]
 
     @classmethod
-    def of(
-        cls, poll: Poll, category: Category, resolved: Mapping[Spelling, ProductId]
-    ) -> ResolvedAnswer:
-        """A successful poll's answer."""
+    def of(cls, poll: Poll, category: Category, resolved: Mapping[Spelling, ProductId]) -> Self:
+        """Return a successful poll's answer."""
         products = [resolved[pick.product, pick.domain] for pick in poll.ranking]
         missed = [resolved[miss.product, None] for miss in poll.missed]
         question = category.wording(poll.question)
@@ -79,6 +57,37 @@ class ResolvedAnswer(Struct, frozen=True, gc=False):
         return self.products[0]
 
 
+class Asking(Struct, frozen=True):
+    """The things that all answers of a run have in common; ``None`` equals ``None``."""
+
+    model: str
+    question: str
+    instrument: str | None
+    version: str | None
+
+
+class LoggedAnswer(Struct, frozen=True, gc=False):
+    """One answer as a log has it; ``polled_at`` is the time of history."""
+
+    asking: Asking
+    polled_at: str
+    places: Places
+
+    @property
+    def model(self) -> str:
+        """The assistant that gave it."""
+        return self.asking.model
+
+    @property
+    def question(self) -> str:
+        """The wording that it answers."""
+        return self.asking.question
+
+
+A = TypeVar("A", ResolvedAnswer, LoggedAnswer)
+"""An assistant's answer, as counting it needs it: with its texts, or as a log has it."""
+
+
 class CountedAnswer(Struct, frozen=True, gc=False):
     """An answer that counts towards the ranking; stale when it lags far behind the newest.
 
@@ -89,14 +98,6 @@ class CountedAnswer(Struct, frozen=True, gc=False):
     answered: ResolvedAnswer
     picks: Mapping[ProductId, Pick]
     stale: bool
-
-    @classmethod
-    def of(cls, answered: ResolvedAnswer, *, stale: bool = False) -> CountedAnswer:
-        """An answer, counted."""
-        picks: dict[ProductId, Pick] = {}
-        for product, pick in zip(answered.products, answered.poll.ranking, strict=True):
-            picks.setdefault(product, pick)
-        return cls(answered.model, answered, picks, stale)
 
 
 class Entry(Struct, frozen=True, gc=False):
@@ -112,53 +113,123 @@ class Entry(Struct, frozen=True, gc=False):
 
     @property
     def merit(self) -> tuple[int, ...]:
-        """What orders entries, see :func:`merit`; entries of equal merit are truly tied."""
+        """Return what orders entries, see :func:`merit`; those of equal merit are truly tied."""
         return merit(self.model_ranks.values())
 
 
-def days_before(time: str, days: int) -> str:
-    """The time ``days`` days before another, as history writes it; such times compare as text."""
+class Wording(Struct, Generic[A], frozen=True):
+    """The answers to one wording: each model's latest, the newest of all last.
+
+    ``first_at`` is the time of the first ever.
+    """
+
+    question: str
+    latest: Mapping[str, A]
+    first_at: str
+
+
+class CurrentWording(Struct, Generic[A], frozen=True):
+    """The wording that a ranking rests on, with the answers to it that count.
+
+    ``answers`` stand with whether each is stale; ``newest`` is the time of the newest.
+    """
+
+    question: str
+    answers: tuple[tuple[A, bool], ...]
+    newest: str
+
+
+class Wordings(Generic[A]):
+    """A category's answers by wording, added oldest first; ``current`` is its file's wording."""
+
+    def __init__(self, current: str, answers: Iterable[A] = ()) -> None:
+        self._current = current
+        self._latest: dict[str, dict[str, A]] = {}
+        self._first_at: dict[str, str] = {}
+        for answer in answers:
+            self.add(answer)
+
+    def add(self, answer: A) -> None:
+        """Take in the next answer."""
+        question, model = answer.question, answer.model
+        self._first_at.setdefault(question, answer.polled_at)
+        latest = self._latest.pop(question, {})
+        latest.pop(model, None)
+        latest[model] = answer
+        self._latest[question] = latest
+
+    def all(self) -> tuple[Wording[A], ...]:
+        """Return every wording that was answered: the file's, then others by newest answer."""
+        order = dict.fromkeys([self._current, *reversed(self._latest)])
+        return tuple(
+            [Wording(q, self._latest[q], self._first_at[q]) for q in order if q in self._latest]
+        )
+
+
+def standing(
+    wordings: Sequence[Wording[A]], newest: str | None, models: Sequence[str], site: Site
+) -> CurrentWording[A] | None:
+    """Return the wording that a ranking rests on; ``None`` where no configured model answered any.
+
+    An older one stands until every model counted for it has answered the next, or until
+    ``newest``, the time of the category's newest answer, is seven days after the first answer to
+    the next.
+    """
+    stands: CurrentWording[A] | None = None
+    for wording in reversed(wordings):
+        candidate = select(wording, models, site)
+        if candidate and (stands is None or _takes_over(wording, stands, newest)):
+            stands = candidate
+    return stands
+
+
+def select(wording: Wording[A], models: Sequence[str], site: Site) -> CurrentWording[A] | None:
+    """Return the answers to a wording that count, in the configured order; ``None`` without any.
+
+    Ages are measured from the newest of them, so that a category nobody polls any more keeps its
+    ranking.
+    """
+    present = [answer for model, answer in wording.latest.items() if model in models]
+    if not present:
+        return None
+    newest = present[-1].polled_at
+    fresh_since = _days_before(newest, site.stale_after_days)
+    counted_since = _days_before(newest, site.drop_after_days)
+    answers = [
+        (answer, answer.polled_at < fresh_since)
+        for answer in sorted(present, key=lambda answer: models.index(answer.model))
+        if answer.polled_at >= counted_since
+    ]
+    return CurrentWording(wording.question, tuple(answers), newest)
+
+
+def _takes_over(wording: Wording[A], stands: CurrentWording[A], newest: str | None) -> bool:
+    if all(answer.model in wording.latest for answer, _ in stands.answers):
+        return True
+    return newest is not None and wording.first_at <= _days_before(newest, TAKEOVER_DAYS)
+
+
+def _days_before(time: str, days: int) -> str:
+    """Return the time some days before another, as history writes it; these compare as text."""
     return rfc3339(dt.datetime.fromisoformat(time) - dt.timedelta(days))
 
 
-def newest_of(answers: Iterable[A], latest: Mapping[str, A]) -> str:
-    """Return the time of the newest of some answers; ``latest`` is in order of appending."""
-    order = list(latest)
-    return max(answers, key=lambda answer: order.index(answer.model)).polled_at
-
-
-def select(
-    latest: Mapping[str, A], models: Sequence[str], stale_after: int, drop_after: int
-) -> tuple[tuple[A, bool], ...]:
-    """Return the answers that count, in the configured order, and whether each is stale.
-
-    ``latest`` holds each model's latest successful answer, the newest last. Ages, in days, are
-    measured from the newest of them, so that a category nobody polls any more keeps its ranking.
-    """
-    present = [latest[model] for model in models if model in latest]
-    if not present:
-        return ()
-    newest = newest_of(present, latest)
-    fresh_since, counted_since = days_before(newest, stale_after), days_before(newest, drop_after)
-    return tuple(
-        [
-            (answer, answer.polled_at < fresh_since)
-            for answer in present
-            if answer.polled_at >= counted_since
-        ]
-    )
-
-
 def count(answers: Iterable[tuple[ResolvedAnswer, bool]]) -> tuple[CountedAnswer, ...]:
-    """Return answers that count, with their picks by product."""
-    return tuple([CountedAnswer.of(answer, stale=stale) for answer, stale in answers])
+    """Return answers that count, each given with whether it is stale, by their products."""
+    counted = []
+    for answer, stale in answers:
+        picks: dict[ProductId, Pick] = {}
+        for product, pick in zip(answer.products, answer.poll.ranking, strict=True):
+            picks.setdefault(product, pick)
+        counted.append(CountedAnswer(answer.model, answer, picks, stale))
+    return tuple(counted)
 
 
 def first_of(answers: Iterable[Places], slugs: Mapping[ProductId, str]) -> tuple[ProductId, bool]:
     """Return the #1 of the merged ranking of some answers, and whether it is truly tied."""
     ranks: dict[ProductId, list[int]] = {}
-    for places in answers:
-        for rank, product in enumerate(places, start=1):
+    for answer in answers:
+        for rank, product in enumerate(answer, start=1):
             if product:
                 ranks.setdefault(product, []).append(rank)
     points = {product: (PLACES + 1) * len(own) - sum(own) for product, own in ranks.items()}
@@ -171,12 +242,12 @@ def first_of(answers: Iterable[Places], slugs: Mapping[ProductId, str]) -> tuple
 
 
 def merge(counted: Sequence[CountedAnswer], slugs: Mapping[ProductId, str]) -> tuple[Entry, ...]:
-    """The merged ranking, best first; ``slugs`` break ties that nothing else breaks."""
+    """Return the merged ranking, best first; ``slugs`` break ties that nothing else breaks."""
     picks: dict[ProductId, dict[str, Pick]] = {}
     for answer in counted:
         for product, pick in answer.picks.items():
             picks.setdefault(product, {})[answer.model] = pick
-    merits = {product: merit([p.rank for p in named.values()]) for product, named in picks.items()}
+    merits = {product: merit([p.rank for p in own.values()]) for product, own in picks.items()}
     order = sorted(picks, key=lambda product: (*merits[product], slugs[product]))
     shared = [merits[product] for product in order]
     entries = [
@@ -212,8 +283,14 @@ def leaders(entries: Sequence[Entry]) -> list[ProductId]:
     return [entry.product for entry in level]
 
 
+def places(entries: Sequence[Entry]) -> dict[ProductId, int]:
+    """Return the rank of every entry, or the best of those it is truly tied with."""
+    best: dict[tuple[int, ...], int] = {}
+    return {entry.product: best.setdefault(entry.merit, entry.rank) for entry in entries}
+
+
 def _argument(picks: Sequence[Pick]) -> str | None:
-    """The reason given by the first of the models that rank a product highest and give one."""
+    """Return the reason of the first of the models that rank a product highest and give one."""
     best = min([pick.rank for pick in picks])
     reasons = [pick.reason for pick in picks if pick.rank == best and pick.reason]
     return reasons[0] if reasons else None

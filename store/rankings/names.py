@@ -5,26 +5,19 @@ name and aliases; a key claimed twice belongs to nobody (store/README.md, Names)
 no product file owns stands for a provisional product of its own, known by its key.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from slugify import slugify
 
-from store.cleaning import IGNORABLE
-from store.records import MAX_SLUG
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from store.records import Product
+from store.records import Product
+from store.text import IGNORABLE, MAX_SLUG
 
 _DIGITS = 6
 """Hex digits of a digest in a slug: 16.7 million values; published, so never to be changed."""
@@ -75,7 +68,7 @@ class _Form(Struct, frozen=True):
 
 
 def key(name: str) -> str:
-    """What two spellings of one name have in common: letters and digits, plainly written.
+    """Return what spellings of one name have in common: letters and digits, plainly written.
 
     Whatever separates two digits is kept as one ``.``, so that ``3.1`` is not ``31``.
 
@@ -89,7 +82,7 @@ def key(name: str) -> str:
 
 
 def slug(name: str) -> str:
-    """The address of a name unless another product bears it.
+    """Return the address of a name unless another product bears it.
 
     It is the plain one, or ends in six hex digits of its key's SHA-256 if another name may have the
     plain one too, or if that ends as if it had digits (store/README.md, Names).
@@ -101,7 +94,7 @@ def slug(name: str) -> str:
 
 
 def slugs(name: str) -> Iterator[str]:
-    """Every address that a name can have, in order of preference, without end.
+    """Yield every address that a name can have, in order of preference, without end.
 
     After :func:`slug` comes the one with six digits of the digest, then one with all, which no
     other name has. A product file may still have that slug; then follows the digest of the digest.
@@ -117,7 +110,7 @@ def slugs(name: str) -> Iterator[str]:
 
 
 def plain_slug(name: str) -> str | None:
-    """The address that a name has without a digest; ``None`` if another name has it too."""
+    """Return the address of a name without a digest; ``None`` if another name has it too."""
     plain = _transliterated(name)
     return plain if _is_own(plain, key(name)) else None
 
@@ -144,12 +137,12 @@ def _transliterated(name: str) -> str:
 
 
 def provisional(name: str) -> ProductId:
-    """The identity of a product that no file owns."""
+    """Return the identity of a product that no file owns."""
     return f"={key(name)}"
 
 
 def without_nouns(name: str, nouns: Sequence[str]) -> str:
-    """A name without the category's nouns at its end; never empty.
+    """Return a name without the category's nouns at its end; never empty.
 
     >>> without_nouns("Zoho CRM Software", ["CRM", "software"])
     'Zoho'
@@ -158,7 +151,7 @@ def without_nouns(name: str, nouns: Sequence[str]) -> str:
     endings = _endings(tuple(nouns))
     while words:
         alike = endings.get(key(words[-1]), ())
-        ending = next((each for each in alike if _end_in(words, each)), None)
+        ending = next((ending for ending in alike if _end_in(words, ending)), None)
         if ending is None:
             break
         del words[-len(ending) :]
@@ -166,7 +159,7 @@ def without_nouns(name: str, nouns: Sequence[str]) -> str:
 
 
 class Names:
-    """Resolves spellings by the product files, exactly and explainably."""
+    """The names of the product files, by which spellings are resolved exactly and explainably."""
 
     def __init__(self, products: Mapping[str, Product]) -> None:
         self.products = products
@@ -185,7 +178,7 @@ class Names:
                 self._by_domain[product.domain].add(slug_)
 
     def contested(self) -> list[tuple[NameClaim, ...]]:
-        """The keys of names and aliases that several products claim, each with its claims."""
+        """Return the keys that names of several products claim, each with its claims."""
         return [
             tuple(sorted(claims))
             for claims in self._owned.values()
@@ -193,7 +186,7 @@ class Names:
         ]
 
     def resolve(self, name: str, domain: str | None, nouns: Sequence[str]) -> Resolution:
-        """The product that a model's spelling stands for in a category with these nouns."""
+        """Return the product that a model's spelling stands for in a category with these nouns."""
         own_key = key(name)
         owners = {claim.slug for claim in self._owned.get(own_key, ())}
         if len(owners) == 1:
@@ -211,26 +204,26 @@ class Names:
         return Resolution(f"={own_key}", "own name")
 
     def _alike(self, name: str, own_key: str, nouns: tuple[str, ...]) -> set[str]:
-        """The products whose names are this one but for a maker or the category's nouns."""
+        """Return the products whose names are this one but for a maker or the category's nouns."""
         rest = without_nouns(name, nouns)
         keys = {own_key, own_key if rest == name else key(rest)}
         tables = (self._forms, self._without_nouns(nouns))
-        return {owner for table in tables for each in keys for owner in table.get(each, ())}
+        return {owner for table in tables for key_ in keys for owner in table.get(key_, ())}
 
     def _is_elsewhere(self, owner: str, domain: str | None) -> bool:
-        """Whether a model gave another domain than the product's, which prevents a match."""
+        """Return whether a model gave a different domain, so that nothing matches."""
         own = self.products[owner].domain
         return bool(own and domain and own != domain)
 
     def _is_told_apart(self, owner: str, name: str) -> bool:
-        """Whether a product's file lists this name, by its slug, in ``not_same_as``."""
+        """Return whether a product's file lists this name, by its slug, in ``not_same_as``."""
         apart = self.products[owner].not_same_as
         return bool(apart) and (
             key(name) in map(key, apart) or not {*islice(slugs(name), 3)}.isdisjoint(apart)
         )
 
     def _without_nouns(self, nouns: tuple[str, ...]) -> Mapping[str, set[str]]:
-        """By key, the products with a form that ends in a category's nouns, written without."""
+        """Return by key the products with a form that ends in a category's nouns, without them."""
         if nouns not in self._short:
             table: defaultdict[str, set[str]] = defaultdict(set)
             for last in _endings(nouns):
@@ -243,7 +236,7 @@ class Names:
 
 
 def _forms(slug: str, title: str, maker: str | None) -> Iterator[_Form]:
-    """A title as it is, and with its maker taken away in front, or put there where it is not."""
+    """Yield a title as it is, and without its maker in front, or with it where it is not there."""
     yield _Form(slug, title)
     if not maker:
         return
@@ -258,7 +251,7 @@ def _forms(slug: str, title: str, maker: str | None) -> Iterator[_Form]:
 
 @lru_cache(maxsize=10_000)
 def _endings(nouns: tuple[str, ...]) -> Mapping[str, list[tuple[str, ...]]]:
-    """A category's nouns as the keys of their words, by the last one, the longest first."""
+    """Return a category's nouns as the keys of their words, by the last one, the longest first."""
     endings: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
     for ending in sorted({tuple(map(key, noun.split())) for noun in nouns}, key=len, reverse=True):
         endings[ending[-1]].append(ending)
@@ -266,17 +259,17 @@ def _endings(nouns: tuple[str, ...]) -> Mapping[str, list[tuple[str, ...]]]:
 
 
 def _end_in(words: Sequence[str], ending: Sequence[str]) -> bool:
-    """Whether words end so, and something stands before it."""
+    """Return whether words end so, and something stands before it."""
     return len(words) > len(ending) and [*map(key, words[-len(ending) :])] == [*ending]
 
 
 def _tells_apart(rest: str) -> bool:
-    """Whether a name is unambiguous without its maker: it has a digit or two words."""
+    """Return whether a name is unambiguous without its maker: it has a digit or two words."""
     return len(rest.split()) > 1 or any(char.isdigit() for char in rest)
 
 
 def _plain(name: str) -> str:
-    """A name in NFKC with ``+ # &`` as words, without trademark signs and invisible characters."""
+    """Return a name in NFKC, with ``+ # &`` as words, without trademark and hidden signs."""
     text = name if name.isascii() else unicodedata.normalize("NFKC", _IGNORED.sub("", name))
     for sign, word in _SPELLED_OUT.items():
         text = text.replace(sign, word)
@@ -296,16 +289,16 @@ def _joined(text: str) -> str:
 
 
 def _without_accents(text: str) -> str:
-    """Letters of Latin, Greek and Cyrillic without their marks; marks elsewhere are letters."""
+    """Return a text without the marks of Latin, Greek and Cyrillic; elsewhere they are letters."""
     if text.isascii():
         return text
-    kept: list[str] = []
+    letters: list[str] = []
     bare = False
     for char in unicodedata.normalize("NFD", text):
         if unicodedata.combining(char):
             if not bare:
-                kept.append(char)
+                letters.append(char)
         else:
             bare = unicodedata.name(char, "").startswith(_BARE_SCRIPTS)
-            kept.append(char)
-    return unicodedata.normalize("NFC", "".join(kept))
+            letters.append(char)
+    return unicodedata.normalize("NFC", "".join(letters))

@@ -1,28 +1,22 @@
-"""How polling stands: what each assistant was last asked and how it went, from a category's polls.
+"""States of polling: what became of the polls of one category, assistant by assistant.
 
 What is due, what is paused and what was spent follow from it; see :mod:`store.polls.due`.
 """
 
-from __future__ import annotations
-
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import Self
 
 from msgspec import UNSET, Struct
 
-from store.records import MAX_SAMPLES
-from store.times import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from store.records import Category, Poll, ServedFailure
+from store.records import MAX_SAMPLES, Category, FailureKind, Poll, ServedFailure
+from store.text import rfc3339
 
 OUTAGE_FAILURES = 10
 """Failed polls in a row at which health is ``degraded`` (store/README.md, Publishing)."""
-
 
 PUBLIC_REASONS: Mapping[ServedFailure | None, str] = {
     None: "an answer cost far more than was foreseen",
@@ -32,21 +26,57 @@ PUBLIC_REASONS: Mapping[ServedFailure | None, str] = {
     "network": "its provider cannot be reached",
     "timeout": "its provider does not answer",
 }
-"""Why an assistant is paused, in our own words, by the kind of failure."""
+"""Reasons of a pause in our own words, by the kind of failure."""
 
 
-class Cooldown(Struct, frozen=True, gc=False):
-    """What a poll says of its assistant: to be left alone from its time on, until when, and why.
+class Service(Struct, frozen=True, gc=False):
+    """A version that a provider said it served; times of its first and last answer."""
 
-    ``kind`` is the failure's, if it was one; ``stated`` if the provider itself set the time. Times
-    are RFC 3339.
+    version: str | None
+    first: str
+    last: str
+    answers: int
+
+
+class Tally(Struct, frozen=True, gc=False):
+    """One assistant's polls of one category, or of all; ``services`` oldest first."""
+
+    answers: int
+    failures: Mapping[FailureKind, int]
+    services: tuple[Service, ...]
+
+    @property
+    def failed(self) -> int:
+        """The number of polls that brought no answer."""
+        return sum(self.failures.values())
+
+    @property
+    def asked(self) -> int:
+        """The number of all polls."""
+        return self.answers + self.failed
+
+
+class Pause(Struct, frozen=True):
+    """A pause of an assistant: until when, and why, in a provider's words.
+
+    ``stated`` if the provider itself set the time; ``kind`` is the failure's, if it was one;
+    ``since`` the time of the poll that called for it, if one did.
     """
 
-    since: str
-    until: str
+    until: datetime
     why: str
-    stated: bool
+    stated: bool = False
     kind: ServedFailure | None = None
+    since: datetime | None = None
+
+    @property
+    def public(self) -> "Pause":
+        """The same in our own words, for anybody to read."""
+        return Pause(self.until, PUBLIC_REASONS.get(self.kind, "its provider refuses"), self.stated)
+
+    def __str__(self) -> str:
+        """Return the end of a sentence on who is paused."""
+        return f"until {rfc3339(self.until)}: {self.why}"
 
 
 class PollState(Struct, frozen=True, gc=False):
@@ -61,7 +91,7 @@ class PollState(Struct, frozen=True, gc=False):
 
     polled_at: str
     failure: ServedFailure | None
-    cooldown: Cooldown | None
+    cooldown: Pause | None
     failed_at: tuple[str, ...]
     answers: tuple[str, ...]
     sent_at: datetime | None
@@ -75,26 +105,8 @@ class PollState(Struct, frozen=True, gc=False):
         return self.answers[-1] if self.answers else None
 
 
-class Pause(Struct, frozen=True):
-    """Until when an assistant is left alone, and why: in a provider's words, or by the ``kind``."""
-
-    until: datetime
-    why: str
-    stated: bool = False
-    kind: ServedFailure | None = None
-
-    @property
-    def public(self) -> Pause:
-        """The same in our own words, for anybody to read."""
-        return Pause(self.until, PUBLIC_REASONS.get(self.kind, "its provider refuses"), self.stated)
-
-    def __str__(self) -> str:
-        """The end of a sentence on who is paused."""
-        return f"until {rfc3339(self.until)}: {self.why}"
-
-
 class ScheduleState(Struct, frozen=True):
-    """What a schedule says of itself: what anybody may read.
+    """A schedule's own state, as anybody may read it.
 
     ``alive`` when it stands ready to poll, ``polling`` when it is the one of all processes that
     does; ``since`` is when it began. ``reasons`` say in sentences what needs a person, one for each
@@ -111,7 +123,7 @@ class ScheduleState(Struct, frozen=True):
 
 
 class PollStates(Struct, frozen=True):
-    """How polling of one category stands, by assistant; withheld polls were asked like any other.
+    """The states of one category, by assistant; withheld polls were asked like any other.
 
     ``present`` rests on polls of its present question alone, ``ever`` on all. ``latest_time`` is
     the latest that any poll bears, empty without polls; ``invented`` are of sample assistants.
@@ -122,19 +134,14 @@ class PollStates(Struct, frozen=True):
     latest_time: str = ""
     invented: int = 0
 
-    def asked_on(self, day: str, model: str) -> int:
-        """How many polls an assistant had on a UTC day, if no later one has any."""
-        state = self.ever.get(model)
-        return state.asked if state and state.polled_at[:10] == day else 0
-
     @classmethod
     def of(
         cls,
         polls: Sequence[Poll],
         category: Category,
         ever: Mapping[str, PollState] | None = None,
-    ) -> PollStates:
-        """From all polls of a category, oldest first; ``ever`` is theirs if it is known already."""
+    ) -> Self:
+        """Return those after all polls, oldest first; ``ever`` is theirs if it is there already."""
         question = category.question
         ever = poll_states(polls) if ever is None else ever
         asked_now = [poll for poll in polls if category.wording(poll.question) == question]
@@ -145,17 +152,58 @@ class PollStates(Struct, frozen=True):
             invented=sum(poll.is_invented for poll in polls),
         )
 
+    def asked_on(self, day: str, model: str) -> int:
+        """Return how many polls an assistant had on a UTC day, if no later one has any."""
+        state = self.ever.get(model)
+        return state.asked if state and state.polled_at[:10] == day else 0
+
+
+def by_model(polls: Iterable[Poll]) -> dict[str, list[Poll]]:
+    """Return polls by assistant, in the order in which they come."""
+    models: dict[str, list[Poll]] = {}
+    for poll in polls:
+        models.setdefault(poll.model, []).append(poll)
+    return models
+
+
+def tallies(polls: Iterable[Poll]) -> dict[str, Tally]:
+    """Return what came of each assistant's polls of a category, oldest first."""
+    return {model: _tally(own) for model, own in by_model(polls).items()}
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    """Return several categories' polls as one; versions by the time of their first answer."""
+    answers = 0
+    failures: Counter[FailureKind] = Counter()
+    versions: defaultdict[str | None, list[Service]] = defaultdict(list)
+    for tally in tallies:
+        answers += tally.answers
+        failures.update(tally.failures)
+        for service in tally.services:
+            versions[service.version].append(service)
+    services = [
+        Service(
+            version,
+            min(service.first for service in own),
+            max(service.last for service in own),
+            sum(service.answers for service in own),
+        )
+        for version, own in versions.items()
+    ]
+    services.sort(key=lambda service: (service.first, service.version or ""))
+    return Tally(answers, failures, tuple(services))
+
 
 def poll_states(polls: Iterable[Poll]) -> dict[str, PollState]:
-    """Where each assistant stands after these polls of one category, oldest first."""
-    by_model: dict[str, list[Poll]] = {}
-    for poll in polls:
-        by_model.setdefault(poll.model, []).append(poll)
-    return {model: _state(own) for model, own in by_model.items()}
+    """Return where each assistant stands after these polls of one category, oldest first."""
+    return {model: _state(own) for model, own in by_model(polls).items()}
 
 
 def usd_on(day: str, states: Iterable[PollStates]) -> float:
-    """What the polls of a UTC day cost in US dollars as far as known, if no later day has polls."""
+    """Return what the polls of a UTC day cost in US dollars, if no later day has polls.
+
+    A poll whose cost is unknown counts as nothing.
+    """
     return sum(
         state.usd
         for category in states
@@ -171,16 +219,13 @@ def recorded_pause(states: Sequence[PollState], now: datetime) -> Pause | None:
     """
     sent_at = max((state.sent_at for state in states if state.sent_at), default=None)
     lasting = [
-        state.cooldown
+        pause
         for state in states
-        if state.cooldown
-        and not (sent_at and sent_at > datetime.fromisoformat(state.cooldown.since))
+        if (pause := state.cooldown)
+        and pause.until > now
+        and not (sent_at and pause.since and sent_at > pause.since)
     ]
-    longest = max(lasting, key=attrgetter("until"), default=None)
-    if longest is None or longest.until <= rfc3339(now):
-        return None
-    until = datetime.fromisoformat(longest.until)
-    return Pause(until, longest.why, longest.stated, longest.kind)
+    return max(lasting, key=attrgetter("until"), default=None)
 
 
 def pause_reason(poll: Poll) -> str:
@@ -191,7 +236,7 @@ def pause_reason(poll: Poll) -> str:
 def outage(
     answered: str | None, failed: Sequence[str], every_days: int, since: datetime, now: datetime
 ) -> str | None:
-    """Why an assistant needs a person, as the end of a sentence; ``None`` while it answers.
+    """Return why an assistant needs a person, as the end of a sentence; ``None`` while it answers.
 
     ``answered`` is when it last did, ``failed`` when polls failed that no answer of the same
     category followed, ``since`` when polling began, for one that was never asked.
@@ -204,6 +249,20 @@ def outage(
     if silent > timedelta(days=2 * every_days):
         return f"has not answered for {silent.days} days"
     return None
+
+
+def _tally(polls: Sequence[Poll]) -> Tally:
+    failures: dict[FailureKind, int] = {}
+    times: defaultdict[str | None, list[str]] = defaultdict(list)
+    for poll in polls:
+        if poll.failure == "withheld":
+            continue  # it counts nowhere
+        if poll.failure:
+            failures[poll.failure] = failures.get(poll.failure, 0) + 1
+        else:
+            times[poll.served_model].append(poll.polled_at)
+    services = [Service(version, min(own), max(own), len(own)) for version, own in times.items()]
+    return Tally(sum(map(len, times.values())), failures, tuple(services))
 
 
 def _state(polls: Sequence[Poll]) -> PollState:
@@ -225,17 +284,21 @@ def _state(polls: Sequence[Poll]) -> PollState:
     )
 
 
-def _cooldown(poll: Poll) -> Cooldown | None:
-    """What a poll calls for, if it does; only a rate limit's time is the provider's own."""
+def _cooldown(poll: Poll) -> Pause | None:
+    """Return the pause that a poll calls for; only a rate limit's time is the provider's own."""
     if poll.cooldown_until is UNSET:
         return None
-    stated = poll.failure == "rate_limited"
-    why = pause_reason(poll)
-    return Cooldown(poll.polled_at, poll.cooldown_until, why, stated, poll.failure)
+    return Pause(
+        until=datetime.fromisoformat(poll.cooldown_until),
+        why=pause_reason(poll),
+        stated=poll.failure == "rate_limited",
+        kind=poll.failure,
+        since=datetime.fromisoformat(poll.polled_at),
+    )
 
 
 def _sent_at(poll: Poll) -> datetime | None:
-    """When the request for an answer was sent; of a batch's nobody knows."""
+    """Return when the request for an answer was sent; nobody knows it of a batch's."""
     if poll.latency_ms is None:
         return None
     return datetime.fromisoformat(poll.polled_at) - timedelta(milliseconds=poll.latency_ms)

@@ -1,21 +1,14 @@
 """Products as readers see them: name, address and domain, from all polls and the product files."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
 from store.rankings import names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from store.rankings.aggregates import CategoryAggregate, FirstUse, ProductStats, Use
-    from store.rankings.names import ProductId
-    from store.records import Product
+from store.rankings.aggregates import AddressOwner, CategoryAggregate, FirstUse, ProductStats
+from store.rankings.names import ProductId
+from store.records import Product
 
 
 class ProductProfile(Struct, frozen=True, gc=False):
@@ -37,14 +30,14 @@ class ProductProfile(Struct, frozen=True, gc=False):
 
     @property
     def first_mention(self) -> str:
-        """When it was first named, a time of history."""
+        """The time of history at which it was first named."""
         return self.first_use.polled_at
 
 
 def describe(
     product: ProductId, product_stats: Mapping[str, ProductStats], file: Product | None
 ) -> ProductProfile:
-    """A product from its sightings by category slug, and from its file when a curator wrote one.
+    """Return a product from its sightings by category slug, and its file if a curator wrote one.
 
     A provisional product bears the spelling of its earliest poll, and the address that follows
     from it if no other product does; see :func:`addresses`. The domain is the file's, else the one
@@ -75,33 +68,23 @@ def describe(
 
 
 def addresses(
-    named: Mapping[ProductId, ProductProfile],
-    files: Mapping[str, Product],
-    given: Mapping[str, ProductId] = MappingProxyType({}),
+    named: Mapping[ProductId, ProductProfile], files: Mapping[str, Product]
 ) -> dict[str, ProductId]:
-    """The product that bears each address; no two share one, whatever is named.
+    """Return the product that bears each address; no two share one, whatever is named.
 
     A product file has its slug, and its former slugs are kept for it. Of the others each has the
     first of its addresses (:func:`names.slugs`) that neither a file nor a product named earlier
-    takes, so a later product never takes an address away. ``given`` (the addresses of products
-    that are named as before) only saves work: the result is the same without it.
+    takes, so a later product never takes an address away.
     """
-    held = {former: slug for slug, file in files.items() for former in file.former_slugs}
-    held |= {**given, **{slug: slug for slug in files}}
-    waiting = list(named.keys() - files.keys() - set(given.values()))
-    while waiting:
-        id_ = waiting.pop()
-        for slug in names.slugs(named[id_].name):
-            rival = held.get(slug)
-            if rival in files or (rival and named[rival].first_use < named[id_].first_use):
-                continue
-            held[slug] = id_
-            if rival:
-                waiting.append(rival)
-            break
+    bearers = {former: slug for slug, file in files.items() for former in file.former_slugs}
+    bearers |= {slug: slug for slug in files}
+    others = sorted(named.keys() - files.keys(), key=lambda id_: named[id_].first_use)
+    for id_ in others:
+        slug = next(slug for slug in names.slugs(named[id_].name) if slug not in bearers)
+        bearers[slug] = id_
     return {
         slug: id_
-        for slug, id_ in held.items()
+        for slug, id_ in bearers.items()
         if id_ in named and (id_ not in files or id_ == slug)
     }
 
@@ -109,22 +92,20 @@ def addresses(
 def redirects(
     aggregates: Iterable[CategoryAggregate], slugs: Mapping[ProductId, str]
 ) -> dict[str, str]:
-    """Old address to new: every slug that a spelling in history ever had and no product bears.
+    """Return old addresses with new: the slugs of spellings in history that no product bears.
 
     Where two products' spellings share a slug, it is as in :attr:`CategoryAggregate.addresses`.
     """
-    owners: dict[str, Use] = {}
+    owners: dict[str, AddressOwner] = {}
     for aggregate in aggregates:
         for old, owner in aggregate.addresses.items():
-            held = owners.setdefault(old, owner)
-            if held is not owner and owner < held:
-                owners[old] = owner
+            owners[old] = min(owners.get(old, owner), owner)
     borne = set(slugs.values())
     return {old: slugs[product] for old, (*_, product) in owners.items() if old not in borne}
 
 
 def former(products: Iterable[ProductProfile]) -> dict[str, str]:
-    """Old address to new: the slugs that a curator says a product once had."""
-    named = list(products)
-    borne = {product.slug for product in named}
-    return {old: p.slug for p in named for old in p.former_slugs if old not in borne}
+    """Return old addresses with new: the slugs that a curator says a product once had."""
+    profiles = list(products)
+    borne = {product.slug for product in profiles}
+    return {old: p.slug for p in profiles for old in p.former_slugs if old not in borne}

@@ -4,32 +4,24 @@ The raw #1 changes in 28 to 61 of 100 simulated rounds without any real change; 
 stand alone, by more than chance, in 0.1 at most. It is slow: silence is not stability.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from store.rankings.certainty import Comparison, Level
-from store.rankings.merging import first_of
-from store.rankings.runs import Run, VersionChange
-from store.rankings.wordings import Wordings, standing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from store.rankings.names import ProductId
-    from store.rankings.runs import AnswerLog, Asking, LoggedAnswer
-    from store.records import Site
+from store.rankings.merging import Asking, LoggedAnswer, Wordings, first_of, standing
+from store.rankings.names import ProductId
+from store.rankings.runs import AnswerLog, Run, VersionChange
+from store.records import Site
 
 Means = dict["ProductId", Fraction]
 """Mean points of one assistant by product."""
 
 
 class LeaderChange(Struct, frozen=True):
-    """Another product leads alone, over so many ``answers``.
+    """A change of the product that leads alone, over so many ``answers``.
 
     ``since`` is the UTC date on which the one before last led alone. ``cause`` is the change of
     version with which it coincides, of the assistant whose answers are over half of the shift.
@@ -90,10 +82,9 @@ def follow(
 
 
 class TrackRecord(Struct, frozen=True):
-    """How often the round after a round had the same #1.
+    """Our own record: by the level of a round, whether each next one ``agreed`` on the #1.
 
-    By the level of the earlier one, whether the later one ``agreed``; ``until`` is the day of the
-    last round, empty without any.
+    ``until`` is the day of the last round, empty without any.
     """
 
     agreed: Mapping[Level, Sequence[bool]]
@@ -116,7 +107,7 @@ def track_record(categories: Iterable[Sequence[Round]], closed: str) -> TrackRec
 
 
 class Leaders:
-    """Follows the leader that stands alone, oldest round first."""
+    """The leader that stood alone last, and what spoke for it; rounds are given oldest first."""
 
     def __init__(self) -> None:
         self._leader: ProductId | None = None

@@ -4,25 +4,19 @@ A run is one assistant's successful answers in a row to one wording, asked for w
 and given by one served version: whatever of these changes starts a run anew.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import combinations_with_replacement, islice
 from math import lcm
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Self
 
 from msgspec import Struct
 
-from store.rankings.merging import PLACES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from store.rankings.merging import Places, ResolvedAnswer
-    from store.rankings.names import ProductId
+from store.rankings.merging import PLACES, Asking, LoggedAnswer, ResolvedAnswer
+from store.rankings.names import ProductId
 
 DAY = 86_400
 """Seconds of a day."""
@@ -37,53 +31,26 @@ MOST_PRODUCTS = 0xFFFF
 """Products of a category up to which a place takes two bytes in a log."""
 
 Renewal = Literal["instrument", "record", "version", "question"]
-"""What changed when a run began anew: how an assistant is asked, that this is recorded, who
-answers, or the question."""
-
-
-class Asking(Struct, frozen=True):
-    """What all answers of a run have in common; ``None`` equals ``None``."""
-
-    model: str
-    question: str
-    instrument: str | None
-    version: str | None
+"""The change with which a run began anew: of how an assistant is asked, of that being recorded, of
+who answers, or of the question."""
 
 
 class VersionChange(Struct, frozen=True):
-    """What a provider says that it served before and since."""
+    """The versions that a provider says it served before and since."""
 
     model: str
     before: str
     after: str
 
     @classmethod
-    def of(cls, model: str, before: str | None, after: str | None) -> VersionChange | None:
+    def of(cls, model: str, before: str | None, after: str | None) -> Self | None:
         """Return the change, if both versions are known and differ."""
         return cls(model, before, after) if before and after and before != after else None
 
     @classmethod
-    def between(cls, old: ResolvedAnswer, new: ResolvedAnswer) -> VersionChange | None:
+    def between(cls, old: ResolvedAnswer, new: ResolvedAnswer) -> Self | None:
         """Return the change between two answers of one assistant, if there is one."""
         return cls.of(new.model, old.poll.served_model, new.poll.served_model)
-
-
-class LoggedAnswer(Struct, frozen=True, gc=False):
-    """One answer as a log has it; ``polled_at`` is the time of history."""
-
-    asking: Asking
-    polled_at: str
-    places: Places
-
-    @property
-    def model(self) -> str:
-        """The assistant that gave it."""
-        return self.asking.model
-
-    @property
-    def question(self) -> str:
-        """The wording that it answers."""
-        return self.asking.question
 
 
 class AnswerLog(Struct, frozen=True, gc=False):
@@ -95,12 +62,12 @@ class AnswerLog(Struct, frozen=True, gc=False):
 
     products: tuple[ProductId, ...]
     askings: tuple[Asking, ...]
-    asking: array[int]
-    times: array[int]
-    places: array[int]
+    asking: "array[int]"
+    times: "array[int]"
+    places: "array[int]"
 
     @classmethod
-    def of(cls, answers: Iterable[ResolvedAnswer]) -> AnswerLog:
+    def of(cls, answers: Iterable[ResolvedAnswer]) -> Self:
         """Write down answers, oldest first."""
         products: dict[ProductId, int] = {}
         askings: dict[Asking, int] = {}
@@ -135,15 +102,15 @@ class AnswerLog(Struct, frozen=True, gc=False):
         asking = self.askings[self.asking[at]]
         return LoggedAnswer(asking, time.isoformat()[:19] + "Z", names)
 
-    def runs(self, question: str, models: Sequence[str]) -> dict[str, Run]:
+    def runs(self, question: str, models: Sequence[str]) -> dict[str, "Run"]:
         """Return the run of each assistant that ends with its newest answer to a wording."""
         return {model: self._run(question, model) for model in models}
 
-    def _run(self, question: str, model: str) -> Run:
+    def _run(self, question: str, model: str) -> "Run":
         own = {number for number, key in enumerate(self.askings) if key.model == model}
         newest_first = [at for at in reversed(range(len(self.asking))) if self.asking[at] in own]
-        right = {number for number in own if self.askings[number].question == question}
-        first = next(i for i, at in enumerate(newest_first) if self.asking[at] in right)
+        answering = {number for number in own if self.askings[number].question == question}
+        first = next(i for i, at in enumerate(newest_first) if self.asking[at] in answering)
         number = self.asking[newest_first[first]]
         rows: list[int] = []
         before = None
@@ -190,7 +157,7 @@ class Run:
 
     @property
     def scale(self) -> int:
-        """The parts of a point in which sums are told."""
+        """The parts of a point in which sums are counted."""
         self._settle()
         return self._scale
 
@@ -201,11 +168,10 @@ class Run:
         return self._sums
 
     def _settle(self) -> None:
-        """Count what came since: most runs are too short for anybody to ask for their sums."""
-        if self._pending:
-            for day, sign in self._pending:
-                self._count(day, sign)
-            self._pending.clear()
+        """Count what was added since; only here, for of most runs nobody asks for the sums."""
+        for day, sign in self._pending:
+            self._count(day, sign)
+        self._pending.clear()
 
     def _count(self, day: Sequence[LoggedAnswer], sign: int) -> None:
         """Add the points of a day to the sums, or take them out again."""
@@ -220,11 +186,11 @@ class Run:
             for place, product in enumerate(answer.places):
                 if product:
                     points[product] = points.get(product, 0) + (PLACES - place) * unit
-        sums, products = self._sums, self._cross_sums
+        sums, crosses = self._sums, self._cross_sums
         for product, number in points.items():
             sums[product] = sums.get(product, 0) + sign * number
         for pair in combinations_with_replacement(sorted(points), 2):
-            products[pair] = products.get(pair, 0) + sign * points[pair[0]] * points[pair[1]]
+            crosses[pair] = crosses.get(pair, 0) + sign * points[pair[0]] * points[pair[1]]
 
     def mean_points(self, product: ProductId) -> Fraction:
         """Return the mean points of a product over the days."""
@@ -233,19 +199,16 @@ class Run:
     def squares(self, one: ProductId, other: ProductId) -> float:
         """Return the sum over days of the squared deviations of the difference of two products."""
         self._settle()
-        sums, products, n = self._sums, self._cross_sums, len(self.days)
+        sums, crosses, n = self._sums, self._cross_sums, len(self.days)
         pair = (one, other) if one < other else (other, one)
-        total = (
-            products.get((one, one), 0)
-            + products.get((other, other), 0)
-            - 2 * products.get(pair, 0)
-        )
+        total = crosses.get((one, one), 0) + crosses.get((other, other), 0)
+        total -= 2 * crosses.get(pair, 0)
         difference = sums.get(one, 0) - sums.get(other, 0)
         return (n * total - difference * difference) / (n * self._scale * self._scale)
 
     @property
     def renewal(self) -> Renewal | None:
-        """What changed when the run began, if there were answers before and it is known."""
+        """The change with which the run began, if there were answers before and it is known."""
         if self.before is None:
             return None
         if self.before.instrument != self.asking.instrument:

@@ -1,27 +1,18 @@
 """The sentences people quote: verdicts, consensus and disagreement (store/README.md, Figures)."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from store.rankings.agreement import Agreement
 from store.rankings.certainty import FEWEST_DAYS, Level
-from store.rankings.merging import PLACES
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import PLACES, CountedAnswer, Entry
 from store.rankings.names import ProductId
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from store.rankings.agreement import Agreement
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.merging import CountedAnswer, Entry
-    from store.rankings.rounds import LeaderChange
-    from store.rankings.runs import VersionChange
-    from store.records import Site
-
+from store.rankings.rounds import LeaderChange
+from store.rankings.runs import VersionChange
+from store.records import Site
 
 MAX_QUOTE_CHARS = 200
 """Characters of a model's own words in a verdict at most (store/README.md, Figures)."""
@@ -49,7 +40,7 @@ MAX_EXCERPT_CHARS = 280
 """Characters of a reason in a merged ranking at most; published, ``perModel`` has it uncut."""
 
 Name = Callable[[ProductId], str]
-"""What a product is called."""
+"""The function that gives a product's name."""
 
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -59,28 +50,28 @@ _SINCE = {
     "question": " since the question changed",
     "version": " since its version changed",
 }
-"""Why a run began anew, at the end of a sentence."""
+"""Reasons why a run began anew, at the end of a sentence."""
 
 _OWN_STOP = re.compile(r"(?<!\.)\.$")
 _ENDED = re.compile("[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019\u00bb)\\]]*$")
 
 
 def cut(text: str, limit: int) -> str:
-    """A text of at most ``limit`` characters, cut on a word, the ellipsis included.
+    """Return a text of at most ``limit`` characters, cut on a word, the ellipsis included.
 
     >>> cut("quiet, small and cheap", 14)
     'quiet, small…'
     """
     if len(text) <= limit:
         return text
-    kept = text[: limit - 1]
-    if text[limit - 1] != " " and " " in kept:
-        kept = kept[: kept.rindex(" ")]
-    return kept.rstrip(" .,;:-\u2013\u2014") + "…"
+    start = text[: limit - 1]
+    if text[limit - 1] != " " and " " in start:
+        start = start[: start.rindex(" ")]
+    return start.rstrip(" .,;:-\u2013\u2014") + "…"
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words as a list in a sentence.
+    """Return words as a list in a sentence.
 
     >>> listed(["A"]), listed(["A", "B"]), listed(["A", "B", "C"])
     ('A', 'A and B', 'A, B and C')
@@ -209,11 +200,11 @@ def _lead_in_tie(board: Leaderboard, name: Name) -> str | None:
 def quote(board: Leaderboard, name: Name, site: Site) -> str:
     """Return one sentence for people, to cite a category's ranking with."""
     title = board.category.title
-    asked = "Asked for the best " + title.removeprefix("Best ")
+    request = "Asked for the best " + title.removeprefix("Best ")
     if board.next_question or not title.startswith("Best "):
-        asked = f"Asked “{board.question}”"
+        request = f"Asked “{board.question}”"
     where = f"({site.name}, {day_in_words(board.updated)})"
-    return f"{asked}, {_who_named(board, name)}{_doubt(board, name)} {where}."
+    return f"{request}, {_who_named(board, name)}{_doubt(board, name)} {where}."
 
 
 def _who_named(board: Leaderboard, name: Name) -> str:
@@ -245,8 +236,8 @@ def _doubt(board: Leaderboard, name: Name) -> str:
     over = f"over {plural(sure.answers, 'answer')}"
     rivals = [name(product) for product in sure.contenders if product not in firsts]
     if sure.level == "unmeasured":
-        each = "each assistant" if len(firsts) > 1 else "each"
-        once = f"; {each if len(sure.runs) > 1 else 'it'} was asked only once"
+        everybody = "each assistant" if len(firsts) > 1 else "each"
+        once = f"; {everybody if len(sure.runs) > 1 else 'it'} was asked only once"
         return once if sure.is_of_one_answer else ", asked too few times to rule out chance"
     if leads := _lead_in_tie(board, name):
         return f", though {over} {leads.replace(' is ahead', ' came out ahead')}"
@@ -284,7 +275,7 @@ def product_verdict(
 
 
 def consensus(agreement: Agreement | None, names: Mapping[ProductId, str]) -> str | None:
-    """Who agrees on #1, when more than half do."""
+    """Return who agrees on #1, when more than half do."""
     if agreement is None or agreement.label == "split":
         return None
     product, of = names[agreement.product], agreement.of
@@ -295,7 +286,7 @@ def consensus(agreement: Agreement | None, names: Mapping[ProductId, str]) -> st
 def disagreement(
     counted: Sequence[CountedAnswer], entries: Sequence[Entry], names: Mapping[ProductId, str]
 ) -> str | None:
-    """Who picked what, when not all picked the same; most votes first."""
+    """Return who picked what, when not all picked the same; most votes first."""
     votes = _votes(counted)
     if len(votes) < 2:  # noqa: PLR2004 - it takes two to differ
         return None
@@ -342,25 +333,25 @@ def _too_few(board: Leaderboard) -> str:
         groups.setdefault((days, sure.renewed.get(model, "")), []).append(model)
     parts = []
     for (days, renewal), models in sorted(groups.items()):
-        each = " each" if len(models) > 1 else ""
-        parts.append(f"{listed(models)} on {number_in_words(days)}{each}{_SINCE.get(renewal, '')}")
+        on = f"on {number_in_words(days)}{' each' if len(models) > 1 else ''}"
+        parts.append(f"{listed(models)} {on}{_SINCE.get(renewal, '')}")
     return f"Asked on too few days to tell: {'; '.join(parts)}."
 
 
 def version_change(change: VersionChange) -> str:
-    """That another version of an assistant answered."""
+    """Return that another version of an assistant answered."""
     return f"{change.model} changed {_versions(change)}."
 
 
 def asked_anew(models: Sequence[str], *, is_known: bool) -> str:
-    """That assistants are asked with another instrument, the one before being known or not."""
+    """Return that assistants are asked with another instrument; nobody may know the one before."""
     verb = "is" if len(models) == 1 else "are"
     what = "changed" if is_known else "is recorded from here on"
     return f"How {listed(models)} {verb} asked {what}; earlier answers are not compared with these."
 
 
 def asked(board: Leaderboard) -> str:
-    """How the answers that count were asked for: over the APIs, with web search or without."""
+    """Return how the answers that count were asked for: over the APIs, with web search or not."""
     sides: dict[bool, list[str]] = {True: [], False: []}
     for answer in board.counted:
         poll = answer.answered.poll
@@ -375,7 +366,7 @@ def asked(board: Leaderboard) -> str:
 
 
 def leader_change(change: LeaderChange, name: Name) -> str:
-    """That another product leads by more than chance, and what that coincides with."""
+    """Return that another product leads by more than chance, and what that coincides with."""
     cause = f"; this {coincidence(change.cause)}" if change.cause else ""
     return (
         f"over the last {change.answers} answers {name(change.after)} leads in place of "
@@ -384,12 +375,12 @@ def leader_change(change: LeaderChange, name: Name) -> str:
 
 
 def coincidence(version: VersionChange) -> str:
-    """With which change of a version something coincides."""
+    """Return with which change of a version something coincides."""
     return f"coincides with {version.model}'s change {_versions(version)}"
 
 
 def source(page: str, site: str, licence: str) -> str:
-    """Where a figure comes from: the page, the site and its licence."""
+    """Return where a figure comes from: the page, the site and its licence."""
     return f"{page} ({site}, {licence})"
 
 
@@ -429,7 +420,7 @@ def _quoted(text: str) -> str:
 
 
 def _ended(sentence: str) -> str:
-    """A sentence with a full stop, unless it ends in punctuation.
+    """Return a sentence with a full stop, unless it ends in punctuation.
 
     >>> _ended("It is cheap"), _ended("Is it cheap?")
     ('It is cheap.', 'Is it cheap?')

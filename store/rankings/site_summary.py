@@ -1,58 +1,37 @@
-"""Aggregates over all categories: lists, changes, mentions, experiments, redirects, search."""
-
-from __future__ import annotations
+"""Summary of the site: lists, changes, mentions, topics, experiments, redirects, search."""
 
 import datetime as dt
-from bisect import insort
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from operator import attrgetter
 from statistics import fmean
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from msgspec import Struct
 
-from store.rankings import (
-    agreement,
-    assistants,
-    experiments,
-    mentions,
-    products,
-    repeatability,
-    rounds,
-    topics,
-)
+from store.rankings import assistants, experiments, mentions, products, rounds
+from store.rankings.aggregates import CategoryAggregate
+from store.rankings.agreement import Repeats
+from store.rankings.assistants import AssistantProfile
 from store.rankings.certainty import Level
-from store.rankings.names import slugs
-from store.rankings.repeatability import Noise
+from store.rankings.changes import Change
+from store.rankings.experiments import Experiment
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.mentions import Trend
+from store.rankings.names import ProductId
+from store.rankings.products import ProductProfile
+from store.rankings.rounds import TrackRecord
+from store.records import Category, Topic
 from store.search import Document, Index
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from store.rankings.aggregates import CategoryAggregate
-    from store.rankings.assistants import AssistantProfile
-    from store.rankings.changes import Change
-    from store.rankings.experiments import Experiment
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.mentions import Trend
-    from store.rankings.names import ProductId
-    from store.rankings.products import ProductProfile
-    from store.rankings.repeatability import Repeats
-    from store.rankings.rounds import TrackRecord
-    from store.rankings.topics import RankedPart, RankedTopic
-    from store.records import Category, Topic
-
 
 _EPOCH = "1970-01-01"  # stands for the newest day where there is no poll; no window holds any
 
-
-_Searched = tuple[
-    tuple[Document, ...], tuple[Document, ...], tuple[tuple[str, ...], ...], tuple[str, ...]
-]
+MAX_RELATED = 6
+"""Related rankings that a page lists: as many as are seen at a glance."""
 
 
 class Curated(Struct, frozen=True):
-    """What people wrote that is over all categories; ``models`` are the configured names.
+    """The parts of the catalogue that are over all categories; ``models`` are configured names.
 
     ``makers`` are keys of company names by model.
     """
@@ -65,14 +44,37 @@ class Curated(Struct, frozen=True):
     topics: tuple[Topic, ...] = ()
 
 
+class RankedPart(Struct, frozen=True):
+    """A part of a topic and its ranked categories, by title."""
+
+    slug: str
+    title: str
+    leaderboards: tuple[Leaderboard, ...]
+
+
+class RankedTopic(Struct, frozen=True):
+    """A topic and those of its parts in which something is ranked."""
+
+    slug: str
+    title: str
+    group: str | None
+    parts: tuple[RankedPart, ...]
+
+    @property
+    def leaderboards(self) -> list[Leaderboard]:
+        """Its ranked categories, each once, by title."""
+        boards = {board.slug: board for part in self.parts for board in part.leaderboards}
+        return sorted(boards.values(), key=attrgetter("by_title"))
+
+
 class SiteSummary(Struct, frozen=True, dict=True):
     """Everything that is over all categories.
 
     ``makers`` are keys of company names by model. ``ranked`` is by title, ``changes`` newest first,
     ``mentioned`` most mentioned first, ``closed`` the last closed day, empty if none is.
     ``successes`` counts successful polls, those of deleted categories too; ``tracked`` counts
-    categories with at least one. ``aggregates`` are there for
-    what is only made when it is needed, ``living`` without those of deleted categories.
+    categories with at least one. ``aggregates`` are there for what is only made when it is needed,
+    ``living`` without those of deleted categories.
     """
 
     aggregates: tuple[CategoryAggregate, ...]
@@ -95,28 +97,33 @@ class SiteSummary(Struct, frozen=True, dict=True):
     def experiments(self) -> tuple[Experiment, ...]:
         """The computed experiments; the first time takes a millisecond a category."""
         made_by = {product.id: product.maker for product in self.mentioned if product.maker}
+        streaks = [streak for aggregate in self.living for streak in aggregate.streaks]
         return experiments.compute(
-            self.ranked, self.living, self.makers, made_by, self.repeats, self.track_record
+            self.ranked, streaks, self.makers, made_by, self.repeats, self.track_record
         )
 
     @cached_property
     def track_record(self) -> TrackRecord:
-        """How often the next round of a category had the same #1, by the level before."""
+        """Our own record of whether the next round of a category had the same #1."""
         return rounds.track_record([board.rounds for board in self.ranked], self.closed)
 
     @cached_property
     def repeats(self) -> dict[str, list[Repeats]]:
         """By model, how alike its answers are in each category that it answered twice."""
-        return repeatability.by_model(self.ranked)
+        repeats: dict[str, list[Repeats]] = {}
+        for board in self.ranked:
+            for model, own in board.repeatability.repeats.items() if board.repeatability else ():
+                repeats.setdefault(model, []).append(own)
+        return repeats
 
     @cached_property
-    def noise(self) -> Noise | None:
-        """How alike the answers of all assistants are when they are asked again."""
-        return Noise.of([repeats for own in self.repeats.values() for repeats in own])
+    def noise(self) -> Repeats | None:
+        """The likeness of all assistants' answers to one question that is asked again."""
+        return Repeats.mean([repeats for own in self.repeats.values() for repeats in own])
 
     @cached_property
     def trends(self) -> dict[ProductId, Trend]:
-        """Whether each product is named more or less often than a week before."""
+        """The trend of each product's mentions from one week to the next."""
         today = dt.date.fromisoformat((self.last_poll or _EPOCH)[:10])
         first_mentions = {p.id: dt.date.fromisoformat(p.first_mention[:10]) for p in self.mentioned}
         return mentions.trends([a.recent for a in self.living], today, first_mentions)
@@ -129,21 +136,13 @@ class SiteSummary(Struct, frozen=True, dict=True):
             for level in get_args(Level)
         }
 
-    @cached_property
-    def model_slugs(self) -> dict[str, str]:
-        """The configured models by the slugs of their pages; a later one never takes a slug."""
-        found: dict[str, str] = {}
-        for model in self.models:
-            found[next(slug for slug in slugs(model) if slug not in found)] = model
-        return found
-
     def topic(self, slug: str) -> RankedTopic | None:
-        """A topic by its slug."""
+        """Return a topic by its slug."""
         return next((topic for topic in self.topics if topic.slug == slug), None)
 
     @cached_property
     def assistants(self) -> dict[str, AssistantProfile]:
-        """What each configured assistant does; the first time as slow as the experiments."""
+        """The profile of each configured assistant; the first time as slow as the experiments."""
         return {
             model: assistants.profile(
                 model, self.ranked, self.aggregates, self.repeats.get(model, ())
@@ -154,28 +153,36 @@ class SiteSummary(Struct, frozen=True, dict=True):
     @cached_property
     def overlaps(self) -> dict[tuple[str, str], tuple[float, int]]:
         """The mean overlap of each two assistants' lists, and in how many categories both count."""
-        overlaps = agreement.by_pair(board.agreement for board in self.ranked)
-        return {pair: (fmean(each), len(each)) for pair, each in overlaps.items()}
+        overlaps: dict[tuple[str, str], list[float]] = {}
+        for board in self.ranked:
+            for pair, overlap in board.agreement.overlaps.items() if board.agreement else ():
+                overlaps.setdefault(pair, []).append(overlap)
+        return {pair: (fmean(of_pair), len(of_pair)) for pair, of_pair in overlaps.items()}
 
     @cached_property
     def topics_of(self) -> dict[str, list[tuple[RankedTopic, RankedPart]]]:
-        """The topics, and their parts, that each ranked category is in."""
-        return topics.by_category(self.topics)
+        """The topics, and their parts, that each ranked category is in, in the topics' order."""
+        places: dict[str, list[tuple[RankedTopic, RankedPart]]] = {}
+        for topic in self.topics:
+            for part in topic.parts:
+                for board in part.leaderboards:
+                    places.setdefault(board.slug, []).append((topic, part))
+        return places
 
     def related(self, board: Leaderboard) -> tuple[Leaderboard, ...]:
-        """Return a few rankings that a reader of one may want to see next."""
-        if board.slug not in self._related:
-            parts = self.topics_of.get(board.slug, [])
-            self._related[board.slug] = topics.related(board, parts)
-        return self._related[board.slug]
+        """Return a few other rankings of the same parts, those with most words in common first."""
+        parts = [part for _, part in self.topics_of.get(board.slug, ())]
+        others = {o.slug: o for part in parts for o in part.leaderboards if o.slug != board.slug}
+        words = set(board.category.subject.casefold().split())
 
-    @cached_property
-    def _related(self) -> dict[str, tuple[Leaderboard, ...]]:
-        return {}
+        def in_common(other: Leaderboard) -> int:
+            return len(words.intersection(other.category.subject.casefold().split()))
+
+        return tuple(sorted(others.values(), key=in_common, reverse=True)[:MAX_RELATED])
 
     @cached_property
     def product_redirects(self) -> dict[str, str]:
-        """Old address to new, of every product."""
+        """Old addresses with the new ones, of all products."""
         slugs = {product.id: product.slug for product in self.mentioned}
         return {
             **products.redirects(self.aggregates, slugs),
@@ -196,17 +203,13 @@ def summarise(
     closed: str,
     before: SiteSummary | None,
 ) -> SiteSummary:
-    """Aggregate all categories and leaderboards; the same titles keep the search index.
+    """Summarise all categories and leaderboards; the same titles keep the search index of before.
 
     Aggregates of deleted categories count in all-time figures only.
     """
-    every = tuple(aggregates.values())
-    current = {
-        slug: aggregate for slug, aggregate in aggregates.items() if slug in curated.categories
-    }
-    living = tuple(current.values())
-    models = {model for aggregate in every for model in aggregate.states}
-    last_poll = max([r.last_poll for r in every if r.last_poll], default=None)
+    living = {slug: own for slug, own in aggregates.items() if slug in curated.categories}
+    models = {model for aggregate in aggregates.values() for model in aggregate.states}
+    times = [aggregate.last_poll for aggregate in aggregates.values() if aggregate.last_poll]
     ranked = tuple(sorted(leaderboards.values(), key=attrgetter("by_title")))
     by_slug = sorted(named.values(), key=attrgetter("slug"))
     redirects = {
@@ -215,59 +218,67 @@ def summarise(
         for former in category.former_slugs
         if former not in curated.categories
     }
+    changes = [change for aggregate in living.values() for change in aggregate.changes]
+    changes.sort(key=attrgetter("slug", "model"))
+    changes.sort(key=attrgetter("current_at"), reverse=True)
     searched = (
         tuple([_document(board) for board in ranked]),
         tuple([Document(p.slug, (p.name, *p.aliases), p.domain) for p in by_slug]),
         curated.synonyms,
         curated.words,
     )
+    index = before.index if before else None
     return SiteSummary(
-        aggregates=every,
-        living=living,
+        aggregates=tuple(aggregates.values()),
+        living=tuple(living.values()),
         models=curated.models,
         makers=curated.makers,
         ranked=ranked,
-        changes=_newest_first(current, before),
-        successes=sum([aggregate.successes for aggregate in every]),
-        tracked=sum([aggregate.successes > 0 for aggregate in living]),
-        last_poll=last_poll,
+        changes=tuple(changes),
+        successes=sum([aggregate.successes for aggregate in aggregates.values()]),
+        tracked=sum([aggregate.successes > 0 for aggregate in living.values()]),
+        last_poll=max(times, default=None),
         mentioned=tuple(sorted(by_slug, key=attrgetter("mentions"), reverse=True)),
         closed=closed,
         retired=tuple(sorted(models.difference(curated.models))),
         category_redirects=redirects,
-        index=_index(searched, before.index if before else None),
-        topics=topics.ranked(curated.topics, leaderboards, redirects),
+        index=index if index and index.given == searched else Index(*searched, index),
+        topics=ranked_topics(curated.topics, leaderboards, redirects),
     )
 
 
-def _index(searched: _Searched, before: Index | None) -> Index:
-    return before if before and before.given == searched else Index(*searched, before)
+def ranked_topics(
+    topics: Iterable[Topic],
+    leaderboards: Mapping[str, Leaderboard],
+    redirects: Mapping[str, str],
+) -> tuple[RankedTopic, ...]:
+    """Return the topics in their own order, with what is ranked.
+
+    ``redirects`` lead from a category's old slug to its new one.
+    """
+
+    def boards(slugs: Iterable[str]) -> tuple[Leaderboard, ...]:
+        current = {redirects.get(slug, slug) for slug in slugs}
+        ranked = [leaderboards[slug] for slug in current if slug in leaderboards]
+        return tuple(sorted(ranked, key=attrgetter("by_title")))
+
+    return tuple(
+        RankedTopic(
+            topic.slug,
+            topic.title,
+            topic.group,
+            tuple(
+                RankedPart(part.slug, part.title, ranked)
+                for part in topic.parts
+                if (ranked := boards(part.categories))
+            ),
+        )
+        for topic in topics
+    )
 
 
 def _document(board: Leaderboard) -> Document:
-    """A category as search finds it."""
+    """Return a category as search finds it."""
     category = board.category
     titles = (category.title, *category.aliases)
     return Document(board.slug, titles, situations=category.situations)
-
-
-def _newest_first(
-    aggregates: Mapping[str, CategoryAggregate], before: SiteSummary | None
-) -> tuple[Change, ...]:
-    """All changes, the newest first; within one second by category and model."""
-    known = {aggregate.slug: aggregate.changes for aggregate in before.living} if before else {}
-    changes = {slug: aggregate.changes for slug, aggregate in aggregates.items()}
-    differing = {
-        slug for slug in known.keys() | changes.keys() if known.get(slug) is not changes.get(slug)
-    }
-    fresh = [change for slug in differing for change in changes.get(slug, ())]
-    order = [change for change in before.changes if change.slug not in differing] if before else []
-    if not order:
-        return tuple(sorted(fresh, key=_order))
-    for change in fresh:  # few in a step; sorting all would keep every reader waiting
-        insort(order, change, key=_order)
-    return tuple(order)
-
-
-def _order(change: Change) -> tuple[float, str, str]:
-    return -dt.datetime.fromisoformat(change.current_at).timestamp(), change.slug, change.model

@@ -1,13 +1,13 @@
 """Search over the titles of categories and the names of brands.
 
-`words` tokenises, `synonyms` maps phrases to groups, `inverted_index` indexes one array, `query`
-interprets a query in it, `scoring` rates a title. A query is interpreted once per array; only
-titles with a posting are candidates, and only the likeliest of them are scored. Where no score is
-that of an exact match, `nearness` compares the query with all that is said of each category.
+`words` tokenises and knows synonyms, `inverted_index` indexes one array, `query` interprets a query
+in it, `scoring` rates a title. A query is interpreted once per array; only titles with a posting
+are candidates, and only the likeliest of them are scored. Where no score is that of an exact match,
+`nearness` compares the query with all that is said of each category.
 
 Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
-`tests/benchmarks/search_evaluation.py` gives for another value; with these, 665 of 694 first hits
-are right, and 5 of 354 negatives (queries without an answer) get one.
+`tests/benchmarks/search_evaluation.py` gives for another value; with these, 666 of 694 first hits
+are right, and 6 of 354 negatives (queries without an answer) get one.
 """
 
 from __future__ import annotations
@@ -26,20 +26,9 @@ from store.search.inverted_index import Document, InvertedIndex, Posting, Title
 from store.search.nearness import Compare, Likeness, Nearness, NearnessIndex, fused
 from store.search.query import Match, ParsedQuery, parse_query
 from store.search.scoring import Rating, rate
-from store.search.synonyms import Synonyms
-from store.search.words import FILLERS, Words, singular, words_of
+from store.search.words import FILLERS, Synonyms, Words, singular, words_of
 
-__all__ = [
-    "MOST_RELATED",
-    "SURE",
-    "Compare",
-    "Document",
-    "Hit",
-    "Hits",
-    "Index",
-    "Kind",
-    "Label",
-]
+__all__ = ["MOST_RELATED", "SURE", "Compare", "Document", "Hit", "Hits", "Index", "Kind", "Label"]
 
 CATEGORY_CUT = 0.5
 """Least score of a category hit by words alone. At .4, 14 more negatives for 2 more hits."""
@@ -62,7 +51,7 @@ At 2 to find, 97 more of 319 everyday negatives are answered; at 4, 6 of 99 need
 to be likely, 15 more negatives are called likely; at 5, 15 needs fewer.
 """
 MIN_LEAD = 1.3
-"""How many times nearer than the next a likely match is. At 1.1, 2 more of 14 more are wrong."""
+"""Least lead of a likely match over the next category, a factor: at 1.1, 2 of 14 more are wrong."""
 UNSURE_FROM, DEMOTED_FROM = 0.6, 0.78
 """Scores of keywords and of others above which what is not sure is put, in its order, below likely.
 
@@ -73,13 +62,13 @@ NEAREST_SCORE, NEAREST_LIKELY_SCORE = 0.75, 0.85
 MOST_RELATED = 5
 
 VERSUS = re.compile(r"\b(?:vs|versus)\b", re.IGNORECASE)
-"""What stands between two things that are to be compared."""
+"""The word between two things that are to be compared."""
 
 
 Kind = Literal["categories", "brands"]
 """The arrays of a search."""
 Label = Literal["exact", "likely", "related"]
-"""How sure a hit is."""
+"""The sureness of a hit, from its score."""
 
 EXACT, LIKELY, MOST_UNSURE = 0.9, 0.8, 0.799
 """Least scores of the labels; tests/README.md has how many first hits of each are right."""
@@ -95,7 +84,7 @@ class Hit(NamedTuple):
 
     @property
     def match(self) -> Label:
-        """How sure the hit is."""
+        """The sureness of the hit."""
         return "exact" if self.score >= EXACT else "likely" if self.score >= LIKELY else "related"
 
 
@@ -113,7 +102,7 @@ class Hits(NamedTuple):
 
 
 class _Arrays(NamedTuple):
-    """What an index is built of."""
+    """The parts of a built index."""
 
     categories: InvertedIndex
     brands: InvertedIndex
@@ -150,12 +139,12 @@ class Index:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether the index is built."""
+        """A flag: the index is built."""
         return "_arrays" in vars(self)
 
     @cached_property
     def _arrays(self) -> _Arrays:
-        """What searches look at, as far as that is the same taken over from the index before."""
+        """The parts of the index; those that did not change are the objects of the index before."""
         categories, brands, groups, common = self.given
         before, self._before = self._before, None
         if before is None or before.given[2:] != (groups, common):
@@ -203,13 +192,14 @@ class Index:
         categories: dict[str, float] = {}
         brands: dict[str, float] = {}
         sides = [words for text in VERSUS.split(query) if (words := words_of(text))]
-        for words in sides:
+        for words in sides:  # each side of "X vs Y" is searched for alone
             ratings = _rate(words, arrays.categories)
             if kind != "brands":
                 _take_best(categories, _hits(ratings, CATEGORY_CUT))
             if kind != "categories":
                 _take_best(brands, _hits(_rate(words, arrays.brands), BRAND_CUT, ratings))
         best = max((*categories.values(), *brands.values()), default=0)
+        # Nearness takes a fifth of a search, and can add nothing to an exact hit.
         if kind == "brands" or best >= EXACT or (best and len(sides) > 1):
             return Hits(_best(categories, limit), _best(brands, limit))
         words = tuple(map(self._mended, words_of(query)))
@@ -219,11 +209,9 @@ class Index:
         likeness: Likeness | None = {}
         if max((*categories.values(), *brands.values()), default=0) < LIKELY:
             related = [slug for slug in near.shares if slug not in categories]
-            telling = [word for word in words if word not in FILLERS]
-            if len(telling) == 1:
-                named = () if categories else arrays.nearness.named_by(telling[0])
-                related = [slug for slug in related if slug in named]
-            if compare and (related or categories):
+            if sum(word not in FILLERS for word in words) == 1:
+                related = []  # one word alone is near to nothing: a lawyer buys no shoes for one
+            if compare and (related or categories):  # where words find nothing, a model may not
                 likeness = compare(query, self.compared)
             if likeness:
                 categories, related = _ordered(categories, titled, fused(near, likeness))
@@ -233,7 +221,7 @@ class Index:
     def _mended(self, word: str) -> str:
         """Return the likeliest word that one may mistype, or itself."""
         arrays = self._arrays
-        if arrays.nearness.knows(word) or arrays.categories.is_ordinary(word):
+        if arrays.nearness.has(word) or arrays.categories.is_ordinary(word):
             return word
         return max(arrays.categories.mistyped(word), key=itemgetter(1), default=(word, 0))[0]
 
@@ -261,7 +249,7 @@ def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
     the nearest may be a likely match. A text that shares enough words with the nearest one finds
     it, and those almost as near; it is a likely match where no other comes close.
     """
-    if near.told < MIN_SHARED_TO_CORRECT:
+    if near.shared < MIN_SHARED_TO_CORRECT:
         return scores
     agreed = {slug: share for slug, share in near.shares.items() if share >= MIN_NEARNESS_SHARE}
     corrected = {
@@ -269,12 +257,12 @@ def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
         for slug, points in scores.items()
         if slug in agreed
     }
-    if near.told < MIN_SHARED_TO_FIND:
+    if near.shared < MIN_SHARED_TO_FIND:
         return corrected
     for place, (slug, share) in enumerate(agreed.items()):
-        sure = place == 0 and near.told >= MIN_SHARED_TO_BE_LIKELY and near.lead >= MIN_LEAD
-        found = NEAREST_LIKELY_SCORE if sure else round(NEAREST_SCORE * share, 3)
-        corrected[slug] = max(corrected.get(slug, 0), found)
+        sure = place == 0 and near.shared >= MIN_SHARED_TO_BE_LIKELY and near.lead >= MIN_LEAD
+        points = NEAREST_LIKELY_SCORE if sure else round(NEAREST_SCORE * share, 3)
+        corrected[slug] = max(corrected.get(slug, 0), points)
     return corrected
 
 
@@ -286,11 +274,11 @@ def _ordered(
     As many are hits as there were, so that it makes none where words found none. What a title's own
     words score stands: else 5 of 694 right first hits fall behind others.
     """
-    found = {slug: round(NEAREST_SCORE * share, 3) for slug, share in points.items()}
+    scores = {slug: round(NEAREST_SCORE * share, 3) for slug, share in points.items()}
     for slug in hits.keys() & titled.keys():
-        found[slug] = max(found.get(slug, 0), min(hits[slug], titled[slug]))
-    order = sorted(found, key=lambda slug: (-found[slug], slug))
-    return {slug: found[slug] for slug in order[: len(hits)]}, order[len(hits) :]
+        scores[slug] = max(scores.get(slug, 0), min(hits[slug], titled[slug]))
+    order = sorted(scores, key=lambda slug: (-scores[slug], slug))
+    return {slug: scores[slug] for slug in order[: len(hits)]}, order[len(hits) :]
 
 
 def _best(scores: dict[str, float], limit: int) -> tuple[Hit, ...]:
@@ -308,13 +296,14 @@ def _rate(words: Words, index: InvertedIndex, most: int = FINALISTS) -> list[Rat
 def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> dict[str, float]:
     """Return slug → score, by the best title of each slug; what is one of many is not sure."""
     scores: dict[str, float] = {}
-    for each in ratings:
-        points = min(each.points, 1.0)
-        least = UNSURE_FROM if each.ordered else DEMOTED_FROM
-        if points >= least and not each.is_clear((*ratings, *rivals)):
+    others = (*ratings, *rivals)
+    for rating in ratings:
+        points, slug = min(rating.points, 1.0), rating.title.slug
+        least = DEMOTED_FROM if rating.query.head is None else UNSURE_FROM
+        if points >= least and not rating.is_clear(others):
             points = least + (points - least) / (1 - least) * (MOST_UNSURE - least)
         if points >= cut:
-            _take_best(scores, {each.slug: round(points, 3)})
+            scores[slug] = max(round(points, 3), scores.get(slug, 0))
     return scores
 
 
@@ -332,19 +321,30 @@ def _finalists(
     alone make no candidate, but count in one that a telling word has made.
     """
     worth: defaultdict[Title, float] = defaultdict(float)
-    telling = [match for match in query.matches if not query.fillers.issuperset(match.asked)]
+    telling = [match for match in query.matches if not query.fillers.issuperset(match.positions)]
     for match in telling or query.matches:
-        points = match.likeness * sum([query.weights[i] for i in match.asked])
+        points = match.likeness * sum([query.weights[i] for i in match.positions])
         for place in match.postings:
             worth[place.title] += points
-    for title in worth:
-        worth[title] /= 1 + len(title.words)
-    least = PROMISING * max(worth.values(), default=0)
-    promising = [title for title, points in worth.items() if points >= least]
-    likely = sorted([(-worth[title], title.slug, title.words, title) for title in promising])[:most]
-    found: dict[Title, list[tuple[Match, Posting]]] = {title: [] for *_, title in likely}
+    rough = [(points / (1 + len(title.words)), title) for title, points in worth.items()]
+    least = PROMISING * max(rough, default=(0,), key=itemgetter(0))[0]
+    promising = [
+        (-points, title.slug, title.words, title) for points, title in rough if points >= least
+    ]
+    places: dict[Title, list[tuple[Match, Posting]]] = {
+        title: _asides(query, title) for *_, title in sorted(promising)[:most]
+    }
     for match in query.matches:
-        for place in match.postings:
-            if place.title in found:
-                found[place.title].append((match, place))
-    return found.items()
+        for place in [place for place in match.postings if place.title in places]:
+            places[place.title].append((match, place))
+    return places.items()
+
+
+def _asides(query: ParsedQuery, title: Title) -> list[tuple[Match, Posting]]:
+    """Return where a title has function and shopping words of a query."""
+    return [
+        (match, Posting(title, (i,)))
+        for kind, term, match in query.asides
+        for i, word in enumerate(title.words if kind == "word" else title.singulars)
+        if word == term
+    ]

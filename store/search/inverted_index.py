@@ -20,10 +20,12 @@ from msgspec import Struct
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from store.search.synonyms import Synonyms
 from store.search.words import (
     FILLERS,
     FUNCTION_WORDS,
+    LITTLE_WORDS,
+    SOFTWARE_NOUNS,
+    Synonyms,
     Words,
     head_of,
     model_part,
@@ -72,11 +74,16 @@ class Title(Struct, frozen=True, eq=False, gc=False):
     doubtful: bool
     head: int | None
     purpose: int
+    text: str
 
-    @property
-    def text(self) -> str:
-        """The words as one text."""
-        return " ".join(self.words)
+    def is_generic(self, position: int) -> bool:
+        """Return whether a word only says that its thing is software, a service or the like."""
+        is_behind_the_head = self.head is not None and self.head < position < self.purpose
+        return is_behind_the_head and self.singulars[position] in SOFTWARE_NOUNS
+
+    def is_little(self, position: int) -> bool:
+        """Return whether a query may leave a word out: a gaming TV is one for gaming."""
+        return self.head is not None and self.words[position] in LITTLE_WORDS
 
 
 class Posting(Struct, frozen=True, gc=False):
@@ -125,20 +132,21 @@ class InvertedIndex:
 
     def _replace(self, documents: Iterable[Document]) -> None:
         """Take out what is not among these documents, and take in what is new, in own tables."""
-        before, self._documents = self._documents, {each.slug: each for each in documents}
-        new = [each for slug, each in self._documents.items() if each != before.get(slug)]
+        before, self._documents = self._documents, {item.slug: item for item in documents}
+        new = [item for slug, item in self._documents.items() if item != before.get(slug)]
         gone = before.keys() - self._documents.keys()
-        removed = gone | {each.slug for each in new if each.slug in before}
+        removed = gone | {item.slug for item in new if item.slug in before}
         self._counts = copy(self._counts)
         places: defaultdict[Term, list[Posting]] = defaultdict(list)
-        for each in map(before.__getitem__, removed):
-            self._counts.subtract({singular(word) for words in _readings(each) for word in words})
-            for key, _ in self._terms(each):
+        for item in map(before.__getitem__, removed):
+            self._counts.subtract({singular(word) for words in _readings(item) for word in words})
+            for key, _ in self._terms(item):
                 places[key] = []
-        for each in new:
-            self._counts.update({singular(word) for words in _readings(each) for word in words})
-            for key, place in self._terms(each):
+        for item in new:
+            self._counts.update({singular(word) for words in _readings(item) for word in words})
+            for key, place in self._terms(item):
                 places[key].append(place)
+        # Searches may be reading the tables of the index before, so they are never changed.
         self.postings = {kind: copy(terms) for kind, terms in self.postings.items()}
         for (kind, term), added in places.items():
             terms = self.postings[kind]
@@ -150,7 +158,7 @@ class InvertedIndex:
         words = [word for word in self._words if word not in changed]
         self._words = sorted([*words, *(changed & self.postings["word"].keys())])
         self.idf = _idf(self._counts, len(self._documents))
-        self._weights: dict[Title, list[float]] = {}
+        self._weights: dict[Title, list[float]] = {}  # filled by searches: most titles need none
 
     def _terms(self, document: Document) -> Iterator[tuple[Term, Posting]]:
         """Yield each term of a document's titles with its posting."""
@@ -159,7 +167,8 @@ class InvertedIndex:
             is_title = self.synonyms and words == words_of(document.titles[0])
             head, purpose = head_of(words) if is_title else None, purpose_of(words)
             singulars = tuple(map(singular, words))
-            title = Title(document.slug, words, singulars, doubtful, head, purpose)
+            text = " ".join(words)
+            title = Title(document.slug, words, singulars, doubtful, head, purpose, text)
             for kind, term, span in _spans(title, document.domain or "", self.synonyms):
                 yield (kind, term), Posting(title, span)
 
@@ -167,17 +176,18 @@ class InvertedIndex:
         """Return the weights of a title's words; that of function words is reduced."""
         if (weights := self._weights.get(title)) is None:
             weights = self._weights[title] = [
-                self.idf(term) * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS else 1)
-                for word, term in zip(title.words, title.singulars, strict=True)
+                self.idf(title.singulars[i])
+                * (FUNCTION_WORD_SHARE if word in FUNCTION_WORDS or title.is_generic(i) else 1)
+                for i, word in enumerate(title.words)
             ]
         return weights
 
     def _is_doubtful(self, word: str) -> bool:
-        """Tell whether a word alone may mean anything: plain English, a number, a letter."""
+        """Return whether a word alone may mean anything: plain English, a number, a letter."""
         return word.isdecimal() or len(word) == 1 or self.is_ordinary(word)
 
     def is_ordinary(self, word: str) -> bool:
-        """Tell whether a word is plain English, so neither mistyped nor by itself a name."""
+        """Return whether a word is plain English, so neither mistyped nor by itself a name."""
         return word in FILLERS or singular(word) in self._ordinary
 
     def words_beginning(self, prefix: str) -> list[str]:
@@ -203,7 +213,7 @@ class InvertedIndex:
             words = self.words_beginning(letter)
             near = process.extract(word, words, scorer=OSA.distance, score_cutoff=edits, limit=None)
             for other, distance, _ in near:
-                if _digits(other) == _digits(word):
+                if _digits(other) == _digits(word):  # another model number is another product
                     yield other, 1 - distance / max(len(word), len(other))
 
 

@@ -105,7 +105,7 @@ def key_of(text: str) -> int:
 
 
 class _Table(NamedTuple):
-    """What a query is compared with; ``rows`` has those of each category, filled up with -1."""
+    """The vectors that a query is compared with, and the rows of each category, padded with -1."""
 
     slugs: Sequence[str]
     vectors: Any
@@ -140,7 +140,7 @@ class Meaning:
 
     @property
     def edition(self) -> str:
-        """What differs when the vectors were replaced; empty where there are none."""
+        """A text that changes when the vectors are replaced; empty where there are none."""
         return str(signature_at(self._path) or "")
 
     def compare(self, text: str, documents: Sequence[Document]) -> dict[str, float] | None:
@@ -249,14 +249,14 @@ class Meaning:
             raise MeaningError(NOT_INSTALLED)
         np: Any = import_module("numpy")
         try:
-            numbers, known = self.read()
+            numbers, stored = self.read()
         except MeaningError:  # it is written anew
-            numbers, known = {}, ()
+            numbers, stored = {}, ()
         wanted = {key_of(text): text for text in texts}
         missing = sorted(wanted.keys() - numbers.keys(), key=lambda key: len(wanted[key]))
         if not missing:
             return 0
-        vectors = {key: known[numbers[key]] for key in wanted.keys() & numbers.keys()}
+        vectors = {key: stored[numbers[key]] for key in wanted.keys() & numbers.keys()}
         model = SentenceModel()
         try:
             for start in range(0, len(missing), BATCH):

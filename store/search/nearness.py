@@ -16,18 +16,12 @@ from itertools import chain
 from typing import NamedTuple
 
 from store.search.inverted_index import Document
-from store.search.synonyms import Synonyms
-from store.search.words import FILLERS, FUNCTION_WORDS, Words, root, words_of
+from store.search.words import FILLERS, FUNCTION_WORDS, Synonyms, Words, root, words_of
 
 SATURATION, LENGTH = 2.0, 0.75
 """BM25's k1 and b: what a further mention adds, and how far a long bag is discounted."""
 TITLE_MENTIONS = 1.5
 """Mentions in situations and synonyms that one in a title or an alias is worth."""
-OFTEN = 0.45
-"""Saturation of a word that a title has, or an alias, or two situations.
-
-One word alone is near to nothing else: whoever looks for a lawyer does not buy shoes for one.
-"""
 BAG_FILLER_WEIGHT = 0.5
 """Share of its weight that a shopping word ("app", "cheap") keeps; function words have none."""
 
@@ -44,14 +38,14 @@ NEAR = 200
 
 
 class Nearness(NamedTuple):
-    """How near categories are to a text, as shares of the nearest, which comes first.
+    """The nearness of categories to a text, as shares of the nearest, which comes first.
 
-    `told` is how many words, fillers aside, the text and the nearest bag share; `lead` how many
+    `shared` is how many words, fillers aside, the text and the nearest bag share; `lead` how many
     times nearer that one is than the next.
     """
 
     shares: dict[str, float]
-    told: int
+    shared: int
     lead: float
 
 
@@ -68,9 +62,9 @@ class NearnessIndex:
         stem = cache(root)  # gone with this call: what readers type is never remembered
         order = sorted(items, key=lambda item: item.slug)
         self.synonyms = synonyms
-        known = before._bags if before else {}  # noqa: SLF001 - of the same class
+        bags_before = before._bags if before else {}  # noqa: SLF001 - of the same class
         self._bags: dict[Document, Mapping[str, float]] = {
-            item: known.get(item) or _bag(item, synonyms, stem) for item in order
+            item: bags_before.get(item) or _bag(item, synonyms, stem) for item in order
         }
         bags = [(item.slug, self._bags[item]) for item in order]
         self._slugs = [slug for slug, _ in bags]
@@ -88,34 +82,28 @@ class NearnessIndex:
                 numbers.append(number)
                 weights.append(idf[word] * mentions / (mentions + norm))
 
-    def knows(self, word: str) -> bool:
-        """Tell whether a bag holds a word or one of the same root."""
+    def has(self, word: str) -> bool:
+        """Return whether a bag holds a word or one of the same root."""
         return root(word) in self._postings
-
-    def named_by(self, word: str) -> set[str]:
-        """Return the categories whose title or aliases have a word, or two of their situations."""
-        numbers, weights = self._postings.get(root(word), ((), ()))
-        least = OFTEN * _idf(len(self._slugs), len(numbers))
-        pairs = zip(numbers, weights, strict=True)
-        return {self._slugs[number] for number, weight in pairs if weight >= least}
 
     def nearest(self, words: Words) -> Nearness:
         """Return the categories nearest to a text."""
         scores: defaultdict[int, float] = defaultdict(float)
         whole = []
-        for word, share in _asked(words).items():
+        for word, share in _shares(words).items():
             numbers, weights = self._postings.get(word, ((), ()))
             for number, weight in zip(numbers, weights, strict=True):
-                scores[number] += share * weight
+                scores[number] += weight * share
             if share == 1:
                 whole.append(numbers)
-        order = sorted((-score, number) for number, score in scores.items())[: NEAR + 1]
-        if not order:
+        if not scores:
             return Nearness({}, 0, 0)
-        best, first = order[0]
-        shares = {self._slugs[number]: score / best for score, number in order[:NEAR]}
-        told = sum([first in numbers for numbers in whole])
-        return Nearness(shares, told, best / order[1][0] if order[1:] else math.inf)
+        # Sorted twice, by number and then by score, since tuples would take three times as long.
+        order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
+        best = scores[order[0]]
+        shares = {self._slugs[number]: scores[number] / best for number in order[:NEAR]}
+        shared = sum([order[0] in numbers for numbers in whole])
+        return Nearness(shares, shared, best / scores[order[1]] if order[1:] else math.inf)
 
 
 def _idf(total: int, count: int) -> float:
@@ -140,10 +128,10 @@ def fused(near: Nearness, likeness: Likeness) -> dict[str, float]:
     return {slug: points[slug] / points[order[0]] for slug in order}
 
 
-def _asked(words: Words) -> dict[str, float]:
+def _shares(words: Words) -> dict[str, float]:
     """Return the root of each word of a query that counts, with its share of the full weight.
 
-    >>> _asked(("what", "makes", "cheap", "chips"))
+    >>> _shares(("what", "makes", "cheap", "chips"))
     {'cheap': 0.5, 'chip': 1.0}
     """
     return {

@@ -14,7 +14,7 @@ from store.search.words import (
     FILLERS,
     FUNCTION_WORDS,
     PREPOSITIONS,
-    SHOPPING_WORDS,
+    QUALIFIERS,
     Words,
     singular,
 )
@@ -28,7 +28,7 @@ LIKENESS: Final[dict[TermKind, float]] = {
     "part": 0.9,
     "initials": 0.7,
 }
-"""Likeness of what was asked to a term of each kind, 0..1.
+"""Likeness of a query's words to a term of each kind, 0..1.
 
 .2 less loses 19 right hits for `group`, 3 for `word`, 2 for `initials`, 1 or none elsewhere.
 """
@@ -40,11 +40,6 @@ QUERY_FILLER_WEIGHT = 0.05
 """Share of its weight that a function or shopping word keeps. At .01, 2 right hits are lost."""
 SENTENCE_WORDS = 3
 """Words from which a query is a sentence; with a function word it always is. At 5, 3 hits less."""
-UNPLACED_WEIGHT = 2
-"""Weight of a plain English keyword that no title can place: it names another thing.
-
-A word that is not English may be a brand or a mistake, and weighs 1.
-"""
 MOST_WORDS = 40
 """Words of a query that are read; 200 characters, the limit of `q`, rarely hold more."""
 
@@ -60,74 +55,86 @@ class Match(Struct, frozen=True, gc=False):
     may describe the thing or one beside it ("chain my bike": a bike lock).
     """
 
-    asked: tuple[int, ...]
+    positions: tuple[int, ...]
     postings: tuple[Posting, ...]
     likeness: float
     guessed: bool = False
 
 
-class ParsedQuery(NamedTuple):
-    """A query interpreted in one index; `weights` (0..1) are its words' idf there.
+Aside = tuple[TermKind, str, Match]
+"""A function or shopping word, or its singular, and what it means where a title has it."""
 
-    That of `fillers` is reduced. `head` is the position of the head noun of keywords, which says
-    what is asked for. Sentences and names have none. `bare` are the positions of words used like
-    names, `nouns` of those after an article in a sentence, `qualifiers` of shopping words, which
-    tell apart what titles are alike in otherwise ("cheap", "free").
+
+class ParsedQuery(NamedTuple):
+    """A query interpreted in one index; `weights` (0..1) are its words' idf there, `weight` all.
+
+    That of `fillers` is reduced, and `asides` are what they mean where they stand in a title.
+    `of_things` if the titles name things and not brands. `head` is the position of the head noun of
+    keywords, which says what is asked for. Sentences and names have none. `bare` are the positions
+    of words used like names, `nouns` of those after an article in a sentence, `qualifiers` of
+    shopping words, which tell apart what titles are alike in otherwise ("app", "free"). `telling`
+    are those a title must have, to be all that was asked for.
     """
 
     text: str
     weights: list[float]
+    weight: float
     sentence: bool
+    of_things: bool
     fillers: frozenset[int]
+    asides: list[Aside]
     head: int | None
     bare: list[int]
     nouns: list[int]
-    qualifiers: list[int]
+    telling: list[int]
     matches: list[Match]
 
 
 def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
     """Interpret a query of at least one word in one index."""
     words = words[:MOST_WORDS]
+    of_things = index.synonyms is not None
     sentence = len(words) >= SENTENCE_WORDS or not FUNCTION_WORDS.isdisjoint(words)
     fillers = FILLERS.intersection(words) if not FILLERS.issuperset(words) else frozenset()
     matches = [*_together(words, index), *_in_other_words(words, index)]
-    unfinished = len(words) if _is_finished(words, index, sentence=sentence) else len(words) - 1
-    weights = []
+    # Plain English beside other words is whole in a sentence, where titles are names ("milk crate"
+    # does not begin CrateDB), and where a title has it as it stands ("massage table", no tablet).
+    is_whole = sentence or not of_things or words[-1] in index.postings["word"]
+    is_whole = is_whole and len(words) > 1 and index.is_ordinary(words[-1])
+    unfinished = None if is_whole else len(words) - 1
+    weights, asides = [], []
     for i, word in enumerate(words):
-        meanings = _written(word) if word in fillers else _meanings(word, index, i == unfinished)
+        is_filler = word in fillers
+        meanings = _written(word) if is_filler else _meanings(word, index, i == unfinished)
         likeness, weight = 0.0, 1.0
         for alike, kind, term, guessed in meanings:
             if postings := index.postings[kind].get(term):
-                matches.append(Match((i,), postings, alike, guessed))
+                if is_filler:  # in so many titles that these are looked at instead
+                    asides.append((kind, term, Match((i,), (), alike)))
+                else:
+                    matches.append(Match((i,), postings, alike, guessed))
                 if alike > likeness and kind in ("word", "singular"):
                     likeness, weight = alike, index.idf(singular(term))
-        weights.append(weight * (QUERY_FILLER_WEIGHT if word in fillers else 1))
+        weights.append(weight * (QUERY_FILLER_WEIGHT if is_filler else 1))
     telling = [i for i, word in enumerate(words) if word not in fillers]
-    head = _head(words, telling) if index.synonyms else None
+    head = _head(words, telling) if of_things else None
     if head is not None and sentence and not index.is_ordinary(words[head]):
         head = None  # a brand or a mistake, as in "vpn foreign netflix"
-    if head is not None:
-        placed = {i for match in matches for i in match.asked}
-        for i in telling:
-            if i not in placed and index.is_ordinary(words[i]):
-                weights[i] *= UNPLACED_WEIGHT
-    nouns = [i for i in range(1, len(words)) if sentence and words[i - 1] in ARTICLES]
     aside = frozenset(range(len(words))).difference(telling)
-    qualifiers = [i for i in aside if words[i] in SHOPPING_WORDS and index.synonyms]
-    text, bare = " ".join(words), _bare(words)
-    return ParsedQuery(text, weights, sentence, aside, head, bare, nouns, qualifiers, matches)
-
-
-def _is_finished(words: Words, index: InvertedIndex, *, sentence: bool) -> bool:
-    """Tell whether the last word is whole, so that nothing it only begins is meant.
-
-    It is if it is plain English beside other words: in a sentence, where titles are names ("milk
-    crate" is no CrateDB), or where a title has it as it stands ("massage table" is no tablet).
-    """
-    if len(words) == 1 or not index.is_ordinary(words[-1]):
-        return False
-    return sentence or not index.synonyms or words[-1] in index.postings["word"]
+    return ParsedQuery(
+        text=" ".join(words),
+        weights=weights,
+        weight=sum(weights),
+        sentence=sentence,
+        of_things=of_things,
+        fillers=aside,
+        asides=asides,
+        head=head,
+        bare=_bare(words),
+        nouns=[i for i in range(1, len(words)) if sentence and words[i - 1] in ARTICLES],
+        telling=[i for i, word in enumerate(words) if i not in aside or word in QUALIFIERS],
+        matches=matches,
+    )
 
 
 def _head(words: Words, telling: list[int]) -> int | None:
@@ -173,17 +180,18 @@ def _meanings(word: str, index: InvertedIndex, unfinished: bool) -> Iterator[Ter
 
 def _together(words: Words, index: InvertedIndex) -> Iterator[Match]:
     """Yield what adjacent words mean together: a split word, joined words, a domain."""
-    aggregates: tuple[tuple[TermKind, str, range], ...] = (
-        ("joined", "", range(1, 4)),
-        ("word", "", range(2, 4)),
-        ("domain", " ", range(2, 5)),
-    )
-    for kind, glue, lengths in aggregates:
-        terms, likeness = index.postings[kind], LIKENESS["joined" if kind == "word" else kind]
-        for length in lengths:
-            for i in range(len(words) - length + 1):
-                if postings := terms.get(glue.join(words[i : i + length])):
-                    yield Match(tuple(range(i, i + length)), postings, likeness)
+    joined, single, domains = (index.postings[kind] for kind in ("joined", "word", "domain"))
+    for length in range(1, 4):
+        for i in range(len(words) - length + 1):
+            positions, text = tuple(range(i, i + length)), "".join(words[i : i + length])
+            if postings := joined.get(text):
+                yield Match(positions, postings, LIKENESS["joined"])
+            if length > 1 and (postings := single.get(text)):
+                yield Match(positions, postings, LIKENESS["joined"])
+    for length in range(2, 5) if domains else ():
+        for i in range(len(words) - length + 1):
+            if postings := domains.get(" ".join(words[i : i + length])):
+                yield Match(tuple(range(i, i + length)), postings, LIKENESS["domain"])
 
 
 def _in_other_words(words: Words, index: InvertedIndex) -> Iterator[Match]:

@@ -1,9 +1,11 @@
-"""The tokeniser that titles, synonyms and queries share."""
+"""Words: the tokeniser that titles, synonyms and queries share, word lists, and synonyms."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 Words = tuple[str, ...]
 
@@ -69,20 +71,31 @@ BEFORE_NAMES = frozenset(
 )
 """Words after which a bare noun is a name: "is swift fast", "than swift"; not "a swift"."""
 
+QUALIFIERS = frozenset(
+    """
+    afford alternative alternatives cancel cheap cheaper cheapest complaint complaints coupon
+    difference discount download easiest easy expensive fix free friendly help login new old
+    overpriced quality quick refund reliable safe share sell simple small solid subscription
+    support trustworthy used
+    """.split()  # noqa: SIM905
+)
+"""Shopping words that ask for something of its own kind, or for something else."""
+
 FILLERS = FUNCTION_WORDS | SHOPPING_WORDS
 
 PREPOSITIONS = frozenset(("for", "with", "in", "on", "of", "to", "at", "without", "from", "and"))
 """Words that end a noun phrase: what stands before the first of them names the thing."""
 
+LITTLE_WORDS = PREPOSITIONS | ARTICLES
+
 PURPOSES = frozenset(("for", "with", "without", "under"))
 """Prepositions that end the name of the thing in a title."""
 
-GENERIC_NOUNS = frozenset(
-    """
-    app brand chain company platform program provider service shop site software solution store
-    system tool
-    """.split()  # noqa: SIM905
-)
+SOFTWARE_NOUNS = frozenset(("platform", "program", "software", "solution", "system", "tool"))
+"""Nouns that a query may leave out: CRM is CRM software, but pizza no pizza chain."""
+GENERIC_NOUNS = SOFTWARE_NOUNS | {
+    "app", "brand", "chain", "company", "provider", "service", "shop", "site", "store",
+}  # fmt: skip
 """Nouns that name no thing without the one before: "CRM software" is a CRM."""
 
 
@@ -155,5 +168,49 @@ def model_part(word: str) -> str | None:
     >>> model_part("1000xm5"), model_part("sofa")
     ('xm5', None)
     """
-    found = _PART.fullmatch(word)
-    return (found[1] or found[2]) if found else None
+    match = _PART.fullmatch(word)
+    return (match[1] or match[2]) if match else None
+
+
+class Synonyms:
+    """Groups of phrases, found in any text that holds all the words of one of them.
+
+    A phrase is a name of the thing or what those who need it say. Its words may stand scattered and
+    in any order: "my flat needs someone to clean it" mentions "clean flat".
+    """
+
+    def __init__(self, groups: Sequence[Sequence[str]]) -> None:
+        """Take groups of interchangeable phrases."""
+        self._words: dict[str, list[int]] = defaultdict(list)
+        self._phrases: dict[str, list[tuple[frozenset[str], int]]] = defaultdict(list)
+        self.groups = sorted(map(sorted, groups))
+        for group, phrases in enumerate(self.groups):
+            for words in map(words_of, phrases):
+                if len(words) == 1:
+                    self._words[singular(words[0])].append(group)
+                elif words:
+                    roots = _telling_roots(words)
+                    # The longest root is in few other phrases, so that few are looked at.
+                    self._phrases[max(roots, key=len)].append((roots, group))
+
+    def mentioned(self, words: Words) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Yield each group the words mention, with the positions of the words that mention it."""
+        positions: dict[str, int] = {}
+        for position, word in enumerate(words):
+            positions.setdefault(root(word), position)
+            for group in self._words.get(singular(word), ()):
+                yield group, (position,)
+        for stem in positions:
+            for roots, group in self._phrases.get(stem, ()):
+                if positions.keys() >= roots:
+                    yield group, tuple(sorted(map(positions.__getitem__, roots)))
+
+    def phrases(self, title: str) -> list[list[str]]:
+        """Return the phrases of each group that a title mentions."""
+        return [self.groups[group] for group in {g for g, _ in self.mentioned(words_of(title))}]
+
+
+def _telling_roots(words: Words) -> frozenset[str]:
+    """Return the roots of a phrase without function words, if at least two words are left."""
+    telling = [word for word in words if word not in FUNCTION_WORDS]
+    return frozenset(root(word) for word in (telling if len(telling) > 1 else words))

@@ -202,7 +202,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
 def newest(view: View, **_: str) -> Hashable:
     """Return the basis of what may follow from anything."""
-    return view.snapshot.generations.newest
+    return view.snapshot.step
 
 
 class _Kept(Struct, frozen=True, gc=False):
@@ -263,7 +263,7 @@ def _respond(route: Route, view: Callable[[], View], cache: Cache, /, **variable
     if body is None:
         body = _body_of(route, seen, variables)
         if body.is_final:
-            cache.keep(address, basis, seen.snapshot.generations.newest, body)
+            cache.keep(address, basis, seen.snapshot.step, body)
     return body.response(environ)
 
 

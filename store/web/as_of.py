@@ -102,7 +102,7 @@ def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leader
 def ranked(snapshot: Snapshot, slug: str, polls: Sequence[Poll]) -> Leaderboard | None:
     """The ranking of a category by some of its polls, oldest first; ``None`` if none counts."""
     category = snapshot.aggregates[slug].category
-    answers = aggregates.read_answers(slug, category, polls, snapshot.names)
-    named = snapshot.products.keys() & answers.resolved.values()  # what was only missed has no page
+    past = aggregates.read(slug, category, polls, snapshot.names)
+    named = snapshot.products.keys() & past.resolved.values()  # what was only missed has no page
     slugs = {id_: snapshot.products[id_].slug for id_ in named}
-    return leaderboards.board(answers, snapshot.models, snapshot.catalogue.site, slugs)
+    return leaderboards.board(past, snapshot.models, snapshot.catalogue.site, slugs)

@@ -4,18 +4,25 @@ The query of a function, and what it answers, are read off its annotations; its 
 description off its docstring.
 """
 
+import csv
 import inspect
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+import io
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
 from store.web.answers import CACHE_CONTROL, THOROUGH, Body, Route, newest
 from store.web.shapes import JsonObject
-from store.web.tables import MEDIA_TYPES, rows_as
 from store.web.view import View
 
+MEDIA_TYPES = {
+    "json": "application/json",
+    "jsonl": "application/x-ndjson",
+    "csv": "text/csv; charset=utf-8; header=present",
+}
+"""What ``format`` may ask for (RFC 8259; one JSON value a line; RFC 4180, but with LF)."""
 JSON = MEDIA_TYPES["json"]
 _encode = msgspec.json.Encoder().encode
 
@@ -117,6 +124,28 @@ def rows(
         return rows_as(query.format, columns, map(_encode, of(value)))
 
     return write
+
+
+def rows_as(
+    form: Literal["jsonl", "csv"],
+    columns: Sequence[str],
+    lines: Iterable[bytes],
+    flat: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> bytes:
+    """JSON objects as they stand, one a line; or, made flat, as CSV: RFC 4180 with LF."""
+    if form == "jsonl":
+        return b"".join(line + b"\n" for line in lines)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for line in lines:
+        row = flat(msgspec.json.decode(line))
+        writer.writerow([_cell(row.get(column)) for column in columns])
+    return text.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    return ("true" if value else "false") if isinstance(value, bool) else value
 
 
 def _camel(name: str) -> str:

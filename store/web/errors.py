@@ -36,7 +36,6 @@ CODES = {
     "no-such-day": (404, "The category had no ranking on that day; the detail names its first."),
     "not-found": (404, "There is nothing at this address."),
     "method-not-allowed": (405, "The service is read-only; `Allow` names what it takes."),
-    "not-acceptable": (406, "MCP answers JSON, and `Accept` leaves it out."),
     "gone": (410, "The category was deleted; its history stays."),
     "too-large": (413, "A message to MCP has more than 64 KB."),
     "unsupported-media-type": (415, "A message to MCP is not declared as JSON."),
@@ -46,7 +45,7 @@ CODES = {
 """The codes of problems, each with its status and what it means."""
 
 _OF_STATUS = {
-    400: "bad-request", 404: "not-found", 405: "method-not-allowed", 406: "not-acceptable",
+    400: "bad-request", 404: "not-found", 405: "method-not-allowed",
     410: "gone", 413: "too-large", 415: "unsupported-media-type", 500: "internal",
     503: "unavailable",
 }  # fmt: skip

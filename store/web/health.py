@@ -1,35 +1,38 @@
-"""``/healthz``: where the operator looks. The one answer that depends on the clock."""
+"""What monitors ask: ``/healthz``, and whether the process lives and is ready. Nothing is kept.
 
-from __future__ import annotations
+These are the only answers that depend on the clock. Anybody may read them: money, assistants'
+failures and providers' words are for ``flask poll --status`` and the metrics.
+"""
 
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
+import msgspec
+from flask import Flask, Response, current_app, request
 from msgspec import Struct
 
 from store.counting import doubt_clock, latest_time
+from store.ledger import Present
 from store.publishing import manifest
-from store.rankings.poll_states import PollState, ScheduleState, outage, usd_on
+from store.rankings.poll_states import PollState, ScheduleState, outage
 from store.records import Problem, Severity
-from store.search.meaning import VECTORS
-from store.times import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from store.ledger import Present
-    from store.memory import Store
-    from store.search.meaning import Meaning
-    from store.snapshot import Snapshot
+from store.search.meaning import VECTORS, Meaning
+from store.snapshot import Snapshot
+from store.store import Store
+from store.web.errors import Refused
+from store.web.lookup import check_history
+from store.web.view import View
 
 UNSEEN_AFTER = 60
 """Seconds without a look at the files after which what is served may be old."""
-
 SHOWN = 100
 """Problems that are listed."""
-
 QUOTED = 3
 """Errors that the reason itself names: a further one is then another reason."""
+
+States = Mapping[str, Sequence[PollState]]
+"""Where each configured assistant stands in every category that it was ever asked."""
 
 
 class ScheduleHealth(Struct, frozen=True):
@@ -40,36 +43,16 @@ class ScheduleHealth(Struct, frozen=True):
     since: str
 
 
-class PauseHealth(Struct, frozen=True):
-    """Until when an assistant is left alone, and why."""
-
-    until: str
-    why: str
-
-
 class AssistantHealth(Struct, frozen=True, rename="camel"):
     """When a configured assistant was last asked, and when it last answered; times of history.
 
-    ``answer_age`` is the seconds since then, ``failures`` the polls that failed since, ``failure``
-    the kind of the last one. ``paused`` and ``due`` (polls) are null where this process does not
-    poll.
+    ``answer_age`` is the seconds since its last answer.
     """
 
     name: str
     last_poll: str | None
     last_answer: str | None
     answer_age: int | None
-    failures: int
-    failure: str | None
-    paused: PauseHealth | None
-    due: int | None
-
-
-class Spending(Struct, frozen=True, rename="camel"):
-    """What the polls of the running UTC day cost, and site.json's ``daily_usd``."""
-
-    usd_today: float
-    cap_usd: float | None
 
 
 class Damage(Struct, frozen=True):
@@ -98,7 +81,6 @@ class Health(Struct, frozen=True, rename="camel"):
     snapshot_age: int
     looked_ago: int
     assistants: tuple[AssistantHealth, ...]
-    spending: Spending
     export_age: int | None
     damage: Damage
     problem_count: int
@@ -106,35 +88,63 @@ class Health(Struct, frozen=True, rename="camel"):
     scheduler: ScheduleHealth | None
     history: Present
 
-    @property
-    def is_well(self) -> bool:
-        """Whether nothing needs a person."""
-        return not self.reasons
+
+def register(app: Flask, store: Store) -> None:
+    """Serve the probes.
+
+    ``app.extensions["scheduler"]`` may hold a function that says how the scheduler is.
+    """
+
+    def report() -> Response:
+        schedule, meaning = map(current_app.extensions.get, ("scheduler", "meaning"))
+        health = examine(store, time.time(), schedule() if schedule else None, meaning)
+        return _unstored(health, ok=not health.reasons or "strict" not in request.args)
+
+    def live() -> Response:
+        return _unstored({"status": "ok"})
+
+    def ready() -> Response:
+        if not store.made_at:
+            return _unstored({"status": "starting"}, ok=False)
+        try:
+            check_history(View(store.snapshot, "", store.lines))
+        except Refused as lost:
+            return _unstored({"status": "unavailable", "detail": lost.detail}, ok=False)
+        return _unstored({"status": "ok"})
+
+    app.add_url_rule("/healthz", "health", report)
+    app.add_url_rule("/livez", "live", live)
+    app.add_url_rule("/readyz", "ready", ready)
+
+
+def _unstored(body: object, *, ok: bool = True) -> Response:
+    """Return an answer about this moment: 200, or 503 when it is not ``ok``."""
+    response = Response(msgspec.json.encode(body), 200 if ok else 503, mimetype="application/json")
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 def examine(
-    store: Store,
-    now: float,
-    schedule: Callable[[], ScheduleState] | None,
-    meaning: Meaning | None = None,
+    store: Store, now: float, schedule: ScheduleState | None, meaning: Meaning | None = None
 ) -> Health:
-    """The health of a store at ``now``, in Unix seconds."""
-    snapshot, time = store.snapshot, datetime.fromtimestamp(now, UTC)
-    dataset = manifest.problems(store.directory)
-    problems = [*store.problems, *dataset, *_ahead(snapshot, time)]
+    """Return the health of a store at ``now``, in Unix seconds."""
+    snapshot, time_ = store.snapshot, datetime.fromtimestamp(now, UTC)
+    problems = [*store.problems, *manifest.problems(store.directory), *_ahead(snapshot, time_)]
     if meaning and meaning.fault:
         problems.append(Problem(VECTORS, 1, 1, meaning.fault, "warning"))
     looked_ago = int(now - store.looked_at)
     damaged = [
-        found for slug, found in snapshot.damage.items() if found and slug in snapshot.line_indexes
+        lines for slug, lines in snapshot.damage.items() if lines and slug in snapshot.line_indexes
     ]
-    states = _states(snapshot)
-    state = schedule() if schedule else None
+    states: States = {
+        name: [a.states[name] for a in snapshot.aggregates.values() if name in a.states]
+        for name in snapshot.models
+    }
     reasons = [*_of_files(problems, looked_ago)]
-    if state:
-        reasons += state.reasons
+    if schedule:
         every_days = snapshot.catalogue.site.poll_every_days
-        reasons += _silent(states, every_days, datetime.fromisoformat(state.since), time)
+        silent = _silent(states, every_days, datetime.fromisoformat(schedule.since), time_)
+        reasons += [*schedule.reasons, *silent]
     exported_at = store.exported_at
     return Health(
         status="degraded" if reasons else "ok",
@@ -145,22 +155,20 @@ def examine(
         last_poll=snapshot.summary.last_poll,
         snapshot_age=int(now - store.made_at),
         looked_ago=looked_ago,
-        assistants=tuple(_assistant(name, each, time, state) for name, each in states.items()),
-        spending=Spending(
-            round(usd_on(f"{time:%Y-%m-%d}", snapshot.polled.values()), 6),
-            snapshot.catalogue.site.daily_usd,
-        ),
+        assistants=tuple(_assistant(name, own, time_) for name, own in states.items()),
         export_age=None if exported_at is None else int(now - exported_at),
         damage=Damage(len(damaged), sum(map(len, damaged))),
         problem_count=len(problems),
         problems=tuple(map(str, problems[:SHOWN])),
-        scheduler=ScheduleHealth(state.alive, state.polling, state.since) if state else None,
+        scheduler=ScheduleHealth(schedule.alive, schedule.polling, schedule.since)
+        if schedule
+        else None,
         history=snapshot.present,
     )
 
 
 def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[str]:
-    """Say why what is served is not what the files say, if so."""
+    """Yield why what is served is not what the files say, if so."""
     errors = [str(problem) for problem in problems if problem.severity == "error"]
     if errors:
         some = "; ".join(errors[:QUOTED]) + ("; …" if len(errors) > QUOTED else "")
@@ -170,61 +178,42 @@ def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[str]:
 
 
 def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
-    """What records from the future say of the clock, or of themselves; samples may pretend."""
+    """Yield what records from the future say of the clock, or of themselves."""
     limit = latest_time(now)
-    newest = {slug: r.latest_time for slug, r in snapshot.aggregates.items() if r.latest_time}
-    ahead = {slug: time for slug, time in newest.items() if time > limit}
+    newest = {slug: a.latest_time for slug, a in snapshot.aggregates.items() if a.latest_time}
+    ahead = {slug: time_ for slug, time_ in newest.items() if time_ > limit}
+    # The times of a sample are pretended.
     severity: Severity = "notice" if snapshot.catalogue.site.sample else "error"
     if doubt := doubt_clock(ahead, len(newest), now):
         yield Problem(".", 1, 1, doubt, severity)
         return
-    for slug, time in ahead.items():
+    for slug, time_ in ahead.items():
         message = (
-            f"a poll of {time}, which is yet to come: its category is not polled; `flask check` "
+            f"a poll of {time_}, which is yet to come: its category is not polled; `flask check` "
             "says what to do"
         )
         yield Problem(f"history/{slug}.jsonl", 1, 1, message, severity)
 
 
-def _states(snapshot: Snapshot) -> dict[str, list[PollState]]:
-    """Where each configured assistant stands in every category that it was ever asked."""
-    return {
-        name: [a.states[name] for a in snapshot.aggregates.values() if name in a.states]
-        for name in snapshot.models
-    }
-
-
-def _assistant(
-    name: str, states: Sequence[PollState], now: datetime, schedule: ScheduleState | None
-) -> AssistantHealth:
-    newest = max(states, key=lambda state: state.polled_at, default=None)
-    answered = last_answer(states)
-    since = [state for state in states if state.failed_at and state.polled_at > (answered or "")]
-    pause = schedule.pauses.get(name) if schedule else None
+def _assistant(name: str, states: Sequence[PollState], now: datetime) -> AssistantHealth:
+    answer = last_answer(states)
+    age = now - datetime.fromisoformat(answer) if answer else None
     return AssistantHealth(
         name=name,
-        last_poll=newest.polled_at if newest else None,
-        last_answer=answered,
-        answer_age=int((now - datetime.fromisoformat(answered)).total_seconds())
-        if answered
-        else None,
-        failures=sum(time > (answered or "") for state in since for time in state.failed_at),
-        failure=newest.failure if newest else None,
-        paused=PauseHealth(rfc3339(pause.until), pause.why) if pause else None,
-        due=schedule.due.get(name) if schedule else None,
+        last_poll=max((state.polled_at for state in states), default=None),
+        last_answer=answer,
+        answer_age=None if age is None else int(age.total_seconds()),
     )
 
 
-def last_answer(states: Iterable[PollState]) -> str | None:
-    """The time of the newest answer among an assistant's states."""
+def last_answer(states: Sequence[PollState]) -> str | None:
+    """Return the time of the newest answer among an assistant's states."""
     return max((state.answered_at for state in states if state.answered_at), default=None)
 
 
-def _silent(
-    states: Mapping[str, Sequence[PollState]], every_days: int, since: datetime, now: datetime
-) -> Iterator[str]:
-    """A sentence for each assistant that no longer answers."""
-    for name, each in states.items():
-        failed = [time for state in each for time in state.failed_at]
-        if why := outage(last_answer(each), failed, every_days, since, now):
-            yield f"{name} {why}."
+def _silent(states: States, every_days: int, since: datetime, now: datetime) -> Iterator[str]:
+    """Yield a sentence for each assistant that no longer answers."""
+    for name, own in states.items():
+        failures = [time_ for state in own for time_ in state.failed_at]
+        if reason := outage(last_answer(own), failures, every_days, since, now):
+            yield f"{name} {reason}."

@@ -1,13 +1,12 @@
-"""Hosts: which the service answers to, and how it is reached when nobody says.
+"""Hosts: those that the service answers to, and the address of a server that listens.
 
-Flask's TRUSTED_HOSTS has their names. Werkzeug would compare them letter by letter; that a Host may
-be in upper case, have a final dot or be any IP address of ours is told here.
+Flask's TRUSTED_HOSTS would compare names letter by letter; a Host may also be in upper case, have a
+final dot or be any IP address of ours.
 """
 
 import ipaddress
 import re
-from collections.abc import Collection, Mapping
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import urlsplit
 
 import idna
@@ -40,10 +39,9 @@ def host_name(header: str) -> str:
     return (match[1] or match[2]) if match else ""
 
 
-@lru_cache(maxsize=4)
-def host_names(given: tuple[str, ...]) -> frozenset[str]:
-    """Return the hosts of all addresses and hosts of ours, with ``localhost``."""
-    return frozenset({"localhost", *map(host_of, given)} - {""})
+def host_names(own: Iterable[str]) -> frozenset[str]:
+    """Return the hosts of our addresses and hosts, with ``localhost``."""
+    return frozenset({"localhost", *map(host_of, own)} - {""})
 
 
 def host_of(address: str) -> str:

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.names import slug as slug_of
 from store.rankings.products import ProductProfile
-from store.rankings.topics import RankedTopic
+from store.rankings.site_summary import RankedTopic
 from store.records import Problem
 from store.snapshot import Snapshot
 from store.web import as_of
@@ -87,27 +86,6 @@ def topic_parameter(
         error = ParameterError(parameter="topic", detail=f"is unknown; accepted are: {accepted}.")
         raise Refused.parameters([error], "unknown-topic")
     return found
-
-
-def model(view: View, slug: str) -> str:
-    """Return the configured assistant at a slug.
-
-    Raises:
-        Moved: it is that of a former name.
-        Refused: there is none, or it is not asked any more.
-    """
-    summary = view.snapshot.summary
-    if name := summary.model_slugs.get(slug):
-        return name
-    for former, name in view.snapshot.catalogue.former_names.items():
-        if slug_of(former) == slug:
-            slugs = {present: own for own, present in summary.model_slugs.items()}
-            raise Moved(view.at.model_page(slugs[name]))
-    if retired := next((name for name in summary.retired if slug_of(name) == slug), None):
-        why = f"{retired} is not asked any more: its polls stay in the history, and count nowhere."
-        raise Refused("gone", why)
-    why = f'There is no assistant with the slug "{slug}". /models lists them all.'
-    raise Refused("unknown-assistant", why)
 
 
 def model_names(snapshot: Snapshot) -> dict[str, str]:
@@ -213,7 +191,13 @@ def no_experiment(view: View, slug: str) -> Refused:
     return Refused("unknown-experiment", why)
 
 
-def place(view: View, slug: str, product: str, kind: str) -> tuple[Leaderboard, ProductProfile]:
+def no_cursor(what: str) -> Refused:
+    """Return why a list does not go on from ``before``."""
+    why = f"before is the id of no {what}. Take it from the end of the part before this one."
+    return Refused("unknown-cursor", why)
+
+
+def place(view: View, slug: str, product: str) -> tuple[Leaderboard, ProductProfile]:
     """Return a ranking and a product; former slugs lead to the badge of the present ones."""
     snapshot, summary = view.snapshot, view.snapshot.summary
     found, named = snapshot.leaderboards.get(slug), snapshot.product(product)
@@ -224,7 +208,7 @@ def place(view: View, slug: str, product: str, kind: str) -> tuple[Leaderboard, 
         summary.product_redirects.get(product, product),
     )
     if now != (slug, product):
-        raise Moved(view.at.badge(*now, kind))
+        raise Moved(view.at.badge(*now))
     raise no_category(view, slug) if found is None else no_product(view, product)
 
 

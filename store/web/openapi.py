@@ -1,20 +1,32 @@
-"""The OpenAPI document, made by apispec of the endpoints, their queries and the shapes."""
+"""The description of the API to programs and agents: root, OpenAPI document, instructions.
 
-from collections.abc import Mapping, Sequence
+The document is made by apispec of the endpoints, their queries and the shapes, with real answers as
+examples.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from apispec import APISpec
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, Meta, Struct, to_builtins
 
-from store.records import Site
-from store.urls import LICENCES
-from store.web import errors
-from store.web.endpoints import Endpoint
-from store.web.queries import Query
-from store.web.tables import MEDIA_TYPES
+from store.rankings.leaderboards import Leaderboard
+from store.records import Poll
+from store.snapshot import Snapshot
+from store.text import LICENCES
+from store.web import errors, history, listings, search, trends, verdicts
+from store.web.endpoints import MEDIA_TYPES, Endpoint, Result, endpoint
+from store.web.errors import Refused
+from store.web.lookup import model_names
+from store.web.queries import AsOf, Categories, Changes, OfProduct, Query, Search, Tabular, spelled
+from store.web.rendering import render
+from store.web.shapes import JsonObject, Page, Time
+from store.web.view import View
 
+EXAMPLE_ROWS = 5
+"""Elements of any list that an example shows at most."""
 VERSION = "1.4.0"
 REFERENCE = "#/components/schemas/{name}"
 
@@ -56,16 +68,86 @@ _LOCATION = {
 }
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
+TAGS = {
+    "Search": "From a topic, a need or a brand to slugs.",
+    "Rankings": "What the assistants recommend now.",
+    "Over time": "What they answered before, and what changed.",
+    "About": "The service's experiments, and how to use it.",
+}
+"""Groups of operations, with what each answers."""
 
-def document(
-    site: Site,
-    base_url: str,
-    endpoints: tuple[Endpoint, ...],
-    tags: Mapping[str, str],
-    examples: Mapping[str, Examples],
-    values: Mapping[str, Sequence[str]],
-) -> dict[str, Any]:
-    """Return the whole document; ``values`` are those that the data lets a parameter have."""
+
+class Root(JsonObject, frozen=True, kw_only=True):
+    """Where to begin."""
+
+    name: Annotated[str, Meta(description="The service's name.")]
+    version: Annotated[str, Meta(description="Of this description of the API.")]
+    last_poll: Annotated[Time | None, Meta(description="Time of the newest poll.")]
+    licence: Annotated[str, Meta(description="The data's licence.")]
+    sample: Annotated[bool, Meta(description="Whether this is made-up data.")]
+    docs: Annotated[Page, Meta(description="The documentation, for people.")]
+    mcp: Annotated[Page, Meta(description="The same over MCP.")]
+    endpoints: Annotated[
+        dict[str, str], Meta(description="Addresses by operation id, as URI templates.")
+    ]
+
+
+@endpoint("/api/v1/", "About")
+def get_root(view: View, query: Query) -> Root:  # noqa: ARG001
+    """Where to begin.
+
+    The service's name, its newest poll, its licence, and the addresses of all endpoints.
+    """
+    return Root(
+        name=view.site.name,
+        version=VERSION,
+        last_poll=view.snapshot.summary.last_poll,
+        licence=view.site.licence,
+        sample=view.site.sample,
+        docs=view.at.page("docs"),
+        mcp=view.at.page("mcp"),
+        endpoints={route.name: view.at.page(route.path.removeprefix("/")) for route in ENDPOINTS},
+    )
+
+
+@endpoint("/api/v1/openapi.json", "About", page=lambda view, _: view.at.page())
+def get_openapi(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """This description.
+
+    The OpenAPI 3.1 description of the endpoints.
+    """
+    return document(view)
+
+
+@endpoint(
+    "/api/v1/README.md",
+    "About",
+    write=lambda text, _: text.encode(),
+    media_type="text/markdown; charset=utf-8",
+)
+def get_readme(view: View, query: Query) -> str:  # noqa: ARG001
+    """Instructions for agents.
+
+    What the data is, how to find, quote and attribute it.
+    """
+    described = [
+        {"name": route.name, "path": route.path, "summary": route.summary,
+         "description": route.description, "parameters": parameters(route.query, route.rule)}
+        for route in ENDPOINTS
+    ]  # fmt: skip
+    return render("agents.md", view, endpoints=described, examples=examples(view))
+
+
+def document(view: View) -> dict[str, Any]:
+    """Return the OpenAPI document."""
+    site, samples = view.site, examples(view)
+    values = {
+        "model": list(model_names(view.snapshot)),
+        "topic": [topic.slug for topic in view.snapshot.catalogue.topics],
+    }
+    # OpenAPI wants an SPDX identifier or nothing beside the name; ours may be any text.
+    is_spdx = site.licence in LICENCES
+    identifier = {"identifier": site.licence.replace(" ", "-")} if is_spdx else {}
     spec = APISpec(
         title="Consensus rankings",
         version=VERSION,
@@ -81,25 +163,21 @@ def document(
                 "within version 1; ignore what you do not know. In the examples, lists end after "
                 "a few elements."
             ),
-            "license": _licence(site.licence),
+            "license": {"name": site.licence, **identifier},
         },
-        servers=[{"url": base_url}],
+        servers=[{"url": view.at.base}],
         security=[],
-        tags=[{"name": name, "description": told} for name, told in tags.items()],
+        tags=[{"name": name, "description": text} for name, text in TAGS.items()],
     )
+    # The root is not among them: linters take a slash at the end of a path for a mistake.
+    endpoints = tuple(route for route in ENDPOINTS if route is not get_root)
     schemas, components = _schemas(endpoints)
     for name, schema in components.items():
         spec.components.schema(name, schema)
-    for endpoint in endpoints:
-        example = examples.get(endpoint.name, {})
-        operation = _operation(endpoint, schemas[endpoint.name], example, values)
-        spec.path(endpoint.path, operations={"get": operation})
+    for route in endpoints:
+        operation = _operation(route, schemas[route.name], samples.get(route.name, {}), values)
+        spec.path(route.path, operations={"get": operation})
     return spec.to_dict()
-
-
-def _licence(name: str) -> dict[str, str]:
-    """OpenAPI wants an SPDX identifier or nothing beside the name; ours may be any text."""
-    return {"name": name, **({"identifier": name.replace(" ", "-")} if name in LICENCES else {})}
 
 
 def _operation(
@@ -124,21 +202,23 @@ def _operation(
         "summary": endpoint.summary,
         "description": endpoint.description,
         "parameters": [
-            {**parameter, **_example_of(parameter, example, values)}
+            {**parameter, **_of_data(parameter, example, values)}
             for parameter in parameters(endpoint.query, endpoint.rule)
         ],
         "responses": responses,
     }
 
 
-def _example_of(
+def _of_data(
     parameter: Mapping[str, Any], example: Examples, values: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
     """Return what the data adds to a parameter: an enumeration would forbid tomorrow's values."""
-    name, given = parameter["name"], example.get("parameters", {})
-    known = {"schema": {**parameter["schema"], "examples": list(values.get(name, ()))}}
-    shown = {"example": given[name]} if name in given else {}
-    return {**(known if values.get(name) else {}), **shown}
+    name, sample = parameter["name"], example.get("parameters", {})
+    schema = {**parameter["schema"], "examples": list(values.get(name, ()))}
+    return {
+        **({"schema": schema} if values.get(name) else {}),
+        **({"example": sample[name]} if name in sample else {}),
+    }
 
 
 def parameters(query: type[Query], rule: str = "") -> list[dict[str, Any]]:
@@ -160,13 +240,12 @@ def properties_of(query: type[Struct]) -> dict[str, dict[str, Any]]:
     """Return the JSON schema of each field of a query; ``null`` is as if left out."""
     schema = msgspec.json.schema(query)["$defs"][query.__name__]
     properties = {}
-    for name, given in typed(schema["properties"]).items():
-        found = _without(given, "anyOf", "default")
-        for option in given.get("anyOf", []):
-            found |= option if option.get("type") != "null" else {}
-        if given.get("default") is not None:
-            found["default"] = given["default"]
-        properties[name] = found
+    for name, whole in typed(schema["properties"]).items():
+        properties[name] = _without(whole, "anyOf", "default")
+        for option in whole.get("anyOf", []):
+            properties[name] |= option if option.get("type") != "null" else {}
+        if whole.get("default") is not None:
+            properties[name]["default"] = whole["default"]
     return properties
 
 
@@ -179,14 +258,13 @@ def typed(schema: Any) -> Any:
         return [typed(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {name: typed(part) for name, part in schema.items()}
+    mended = {name: typed(part) for name, part in schema.items()}
     if isinstance(values := schema.get("enum"), list):
         kinds = {_TYPES[type(value)] for value in values}
-        found = {"type": kinds.pop(), **found} if len(kinds) == 1 else found
-    if "$ref" in found and len(found) > 1:
-        reference = {"$ref": found.pop("$ref")}
-        found = {"allOf": [reference], **found}
-    return found
+        mended = {"type": kinds.pop(), **mended} if len(kinds) == 1 else mended
+    if "$ref" in mended and len(mended) > 1:
+        mended = {"allOf": [{"$ref": mended.pop("$ref")}], **mended}
+    return mended
 
 
 @cache
@@ -203,10 +281,71 @@ def _success(endpoint: Endpoint, schema: Any, example: Examples) -> dict[str, An
     if "answer" in example:
         content[endpoint.media_type]["example"] = example["answer"]
     if "format" in endpoint.query.__struct_fields__:
-        others = (type_ for form, type_ in MEDIA_TYPES.items() if form != "json")
-        content |= {type_.partition(";")[0]: {"schema": _TEXT} for type_ in others}
+        tables = (MEDIA_TYPES["jsonl"], MEDIA_TYPES["csv"])
+        content |= {type_.partition(";")[0]: {"schema": _TEXT} for type_ in tables}
     return {"description": endpoint.summary, "headers": _VALIDATORS, "content": content}
 
 
 def _without(schema: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in schema.items() if name not in names}
+
+
+def examples(view: View) -> dict[str, Examples]:
+    """Return real answers by operation id, with the parameters that bring them."""
+    samples: dict[str, Examples] = {}
+    board = next(iter(view.snapshot.summary.ranked), None)
+    for route, query in _sample_queries(view, board):
+        try:
+            answer = route(view, query)
+        except Refused:  # its file is bad just now
+            continue
+        value = answer.value if isinstance(answer, Result) else answer
+        shortened = _shortened(to_builtins(value))
+        samples[route.name] = {"parameters": spelled(query), "answer": shortened}
+    if board and (poll := _newest_poll(board, view.snapshot)):
+        parameters = {"slug": board.slug, "model": poll.model, "limit": 1}
+        answer = _shortened([to_builtins(poll)])
+        samples["getHistory"] = {"parameters": parameters, "answer": answer}
+    return samples
+
+
+def _sample_queries(view: View, board: Leaderboard | None) -> Iterator[tuple[Endpoint, Query]]:
+    for route in (listings.list_topics, listings.get_instruments, listings.get_labs):
+        yield route, Query()
+    yield trends.get_mentions, Tabular()
+    yield trends.get_changes, Changes()
+    topics = [topic.slug for topic in view.snapshot.summary.topics if topic.parts]
+    yield listings.list_categories, Categories(topic=topics[0] if topics else None)
+    if board:
+        leader = view.snapshot.products[board.entries[0].product]
+        yield search.search, Search(q=board.category.subject)
+        yield verdicts.get_best_in_category, AsOf(slug=board.slug)
+        yield verdicts.get_product, OfProduct(slug=leader.slug)
+
+
+def _newest_poll(board: Leaderboard, snapshot: Snapshot) -> Poll | None:
+    """Return the newest poll of the first model whose newest is an answer that is shown."""
+    line_index, states = snapshot.line_indexes[board.slug], snapshot.aggregates[board.slug].states
+    for answer in board.counted:
+        poll = answer.answered.poll
+        shown = line_index.withheld.keys().isdisjoint(line_index.newest(answer.model, 1))
+        if shown and states[answer.model].polled_at == poll.polled_at:
+            return poll
+    return None
+
+
+def _shortened(value: Any) -> Any:
+    """Return a value with every list in it cut to its first elements."""
+    if isinstance(value, list | tuple):
+        return [_shortened(item) for item in value[:EXAMPLE_ROWS]]
+    if isinstance(value, dict):
+        return {key: _shortened(item) for key, item in value.items()}
+    return value
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    search.search, listings.list_categories, listings.list_topics, verdicts.get_best_in_category,
+    verdicts.get_product, trends.get_mentions, trends.get_changes, history.get_history,
+    listings.get_instruments, listings.get_labs, get_root, get_openapi, get_readme,
+)  # fmt: skip
+"""Every endpoint of the API."""

@@ -1,27 +1,26 @@
-"""What addresses and tools take: one struct each, which is check, OpenAPI parameters and schema.
+"""Queries: a struct for what an address or a tool takes, which is check, parameters and schema.
 
-Reading is exact, complete and never guesses: all that is wrong is told at once. A parameter's
-sentence, where its schema does not say it, stands in its ``extra``.
+Reading is exact and never guesses; all that is wrong is told at once. ``extra`` of a parameter's
+annotation has what its schema cannot say: its own sentences where it is ``missing`` or ``wrong``,
+whether it is ``trimmed``, and whether it is a ``day``.
 """
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 from urllib.parse import quote
 
 import msgspec
-from msgspec import NODEFAULT, Meta, Struct
+from msgspec import Meta, Struct, inspect
 from rapidfuzz.process import extractOne
 from werkzeug.datastructures import MultiDict
 
-from store.records import MAX_SLUG, SLUG_PATTERN
 from store.search import Kind
+from store.text import MAX_SLUG, SLUG_PATTERN
 from store.web.errors import Moved, ParameterError, Refused
-from store.web.tables import Format
 
 MAX_QUERY = 200
 HITS = 10
@@ -29,16 +28,6 @@ NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
 """A character that is white space neither to Python nor to ECMAScript, whose ``\\s`` differ."""
 _CORE = re.compile(f"{NOT_BLANK}(?s:.*{NOT_BLANK})?")
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,6}")
-DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_DATE = re.compile(DATE)
-POLL_ID = r"[0-9a-f]{16}"
-
-NO_SLUG = (
-    "must be lower-case letters and digits, joined by single hyphens, at most 100 characters; "
-    "resolve one through /api/v1/search?q=."
-)
-NO_DAY = "must be a date in UTC, written YYYY-MM-DD."
-NO_POLL = "must be the id of a poll: 16 hexadecimal digits in lower case."
 
 Slug = Annotated[
     str,
@@ -46,7 +35,11 @@ Slug = Annotated[
         pattern=SLUG_PATTERN,
         min_length=1,
         max_length=MAX_SLUG,
-        extra={"wrong": NO_SLUG, "missing": "is missing; resolve one through /api/v1/search?q=."},
+        extra={
+            "wrong": "must be lower-case letters and digits, joined by single hyphens, at most "
+            "100 characters; resolve one through /api/v1/search?q=.",
+            "missing": "is missing; resolve one through /api/v1/search?q=.",
+        },
     ),
 ]
 Text = Annotated[
@@ -56,12 +49,18 @@ Words = Annotated[str, Meta(max_length=MAX_QUERY, extra={"trimmed": True})]
 Day = Annotated[
     str,
     Meta(
-        pattern=f"^{DATE}$",
+        pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
         extra_json_schema={"format": "date"},
-        extra={"wrong": NO_DAY, "day": True},
+        extra={"wrong": "must be a date in UTC, written YYYY-MM-DD.", "day": True},
     ),
 ]
-PollId = Annotated[str, Meta(pattern=f"^{POLL_ID}$", extra={"wrong": NO_POLL})]
+PollId = Annotated[
+    str,
+    Meta(
+        pattern="^[0-9a-f]{16}$",
+        extra={"wrong": "must be the id of a poll: 16 hexadecimal digits in lower case."},
+    ),
+]
 Before = Annotated[
     PollId | None,
     Meta(
@@ -69,27 +68,21 @@ Before = Annotated[
         'header names the next page (rel="next") as long as there is one.'
     ),
 ]
-InFormat = Annotated[
-    Format,
+Format = Annotated[
+    Literal["json", "jsonl", "csv"],
     Meta(
         description="json; jsonl, the same objects one a line; or csv, a table with a header "
         "(UTF-8, LF, nothing for null; a poll becomes its products, domains and one reason)."
     ),
 ]
-AsOfDay = Annotated[
-    Day | None,
-    Meta(
-        description="The ranking as of this day's end (UTC), under the names of today. Of a closed "
-        "day (`final`) it ranks what was there when it was closed; any other still gains answers."
-    ),
+InTopic = Annotated[
+    str | None, Meta(description="Only the categories of this topic, by its slug in topics.json.")
 ]
 NamedCategory = Annotated[
     Words, Meta(description="Category slug, as search_best returns it.", min_length=1)
 ]
+Offset = Annotated[int, Meta(ge=0, le=1_000_000, description="How many to skip.")]
 Q = TypeVar("Q", bound="Query")
-
-
-CategorySlug = Annotated[Slug, Meta(description="Category slug, as search returns it.")]
 
 
 class Query(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -99,7 +92,7 @@ class Query(Struct, frozen=True, kw_only=True, rename="camel"):
 class OfCategory(Query, frozen=True, kw_only=True):
     """A category."""
 
-    slug: CategorySlug
+    slug: Annotated[Slug, Meta(description="Category slug, as search returns it.")]
 
 
 class OfProduct(Query, frozen=True, kw_only=True):
@@ -120,23 +113,27 @@ class OfSlug(Query, frozen=True, kw_only=True):
 class AsOf(OfCategory, frozen=True, kw_only=True):
     """A category, as of a day if given."""
 
-    as_of: AsOfDay = None
+    as_of: Annotated[
+        Day | None,
+        Meta(
+            description="The ranking as of this day's end (UTC), under the names of today. Of a "
+            "closed day (`final`) it ranks what was there when it was closed; any other still "
+            "gains answers."
+        ),
+    ] = None
 
 
 class Tabular(Query, frozen=True, kw_only=True):
     """A list of flat objects."""
 
-    format: InFormat = "json"
+    format: Format = "json"
 
 
 class Categories(Query, frozen=True, kw_only=True):
     """Ranked categories, all or a topic's."""
 
-    topic: Annotated[
-        str | None,
-        Meta(description="Only the categories of this topic, by its slug in topics.json."),
-    ] = None
-    format: InFormat = "json"
+    topic: InTopic = None
+    format: Format = "json"
 
 
 class History(OfCategory, frozen=True, kw_only=True):
@@ -149,12 +146,9 @@ class History(OfCategory, frozen=True, kw_only=True):
             "are accepted too."
         ),
     ] = None
-    limit: Annotated[
-        int,
-        Meta(ge=1, le=500, description="How many records at most: 1 to 500, or 100 if left out."),
-    ] = 100
+    limit: Annotated[int, Meta(ge=1, le=500, description="Records at most.")] = 100
     before: Before = None
-    format: InFormat = "json"
+    format: Format = "json"
 
 
 class Changes(Query, frozen=True, kw_only=True):
@@ -163,19 +157,14 @@ class Changes(Query, frozen=True, kw_only=True):
     since: Annotated[
         Day | None, Meta(description="Only changes of this day (UTC) and later ones.")
     ] = None
-    topic: Annotated[
-        str | None, Meta(description="Only in categories of this topic, by its slug.")
-    ] = None
+    topic: InTopic = None
     slug: Annotated[Slug | None, Meta(description="Only in this category.")] = None
     confirmed: Annotated[
         bool | None, Meta(description="Only changes that are, or are not, confirmed.")
     ] = None
-    limit: Annotated[
-        int,
-        Meta(ge=1, le=1000, description="How many changes at most: 1 to 1000, or all of those."),
-    ] = 1000
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Changes at most.")] = 1000
     before: Before = None
-    format: InFormat = "json"
+    format: Format = "json"
 
 
 class Search(Query, frozen=True, kw_only=True):
@@ -188,14 +177,7 @@ class Search(Query, frozen=True, kw_only=True):
             extra={"missing": "is missing or blank; give a topic or a brand name."},
         ),
     ]
-    limit: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=50,
-            description="How many hits of each kind at most: 1 to 50, or 10 if left out.",
-        ),
-    ] = HITS
+    limit: Annotated[int, Meta(ge=1, le=50, description="Hits of each kind at most.")] = HITS
     kind: Annotated[
         Kind | None,
         Meta(
@@ -217,21 +199,16 @@ class FeedOf(FeedPart, frozen=True, kw_only=True):
     slug: Slug
 
 
-class SearchCall(Query, frozen=True, kw_only=True):
-    """A search by a model; the query has two names."""
+class SearchCall(Search, frozen=True, kw_only=True):
+    """A search by a model."""
 
-    q: Annotated[Text | None, Meta(description="A topic or brand, 1 to 200 characters.")] = None
-    query: Annotated[Text | None, Meta(description="Another name of q.")] = None
     limit: Annotated[int, Meta(ge=1, le=20, description="Hits of each kind at most.")] = 5
-    kind: Annotated[Kind | None, Meta(description="Only categories or only brands.")] = None
 
 
-class CategoryCall(Query, frozen=True, kw_only=True):
+class CategoryCall(AsOf, frozen=True, kw_only=True):
     """A category, for a model; what is not a slug is told the closest."""
 
     slug: NamedCategory
-    as_of: AsOfDay = None
-
     detail: Annotated[
         Literal["summary", "full"],
         Meta(description="full adds perModel and missedByModel, about twice as long."),
@@ -242,9 +219,8 @@ class ProductCall(Query, frozen=True, kw_only=True):
     """A product, for a model."""
 
     slug: Annotated[Words, Meta(description="Product slug, as search_best returns it.")]
-
     limit: Annotated[int, Meta(ge=1, le=50, description="Rankings at most.")] = 10
-    offset: Annotated[int, Meta(ge=0, le=1_000_000, description="How many to skip.")] = 0
+    offset: Offset = 0
 
 
 class HistoryCall(Query, frozen=True, kw_only=True):
@@ -268,21 +244,51 @@ class ListCall(Query, frozen=True, kw_only=True):
         str | None, Meta(description="Only this topic's; an unknown one brings the list of them.")
     ] = None
     limit: Annotated[int, Meta(ge=1, le=200, description="Categories at most.")] = 50
-    offset: Annotated[int, Meta(ge=0, le=1_000_000, description="How many to skip.")] = 0
+    offset: Offset = 0
 
 
 class _Field(Struct, frozen=True):
-    """What a query says of one field: its Python name, its types, literals, bounds and extras.
+    """A field of a query: its Python name, its type without ``None``, and its extras.
 
-    ``default`` is ``NODEFAULT`` where it must be given.
+    ``choices`` are those of a literal, in the order of its declaration.
     """
 
     name: str
+    required: bool
     default: Any
-    bases: frozenset[type]
+    type: inspect.Type
     choices: tuple[str, ...]
-    bounds: Mapping[str, Any]
     extra: Mapping[str, Any]
+
+
+@cache
+def _fields(kind: type[Query]) -> Mapping[str, _Field]:
+    """Return the fields of a query, by their names on the wire."""
+    fields = {}
+    annotations = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    for field in inspect.type_info(kind).fields:  # type: ignore[attr-defined]
+        type_, extra = field.type, dict[str, Any]()
+        while isinstance(type_, inspect.Metadata | inspect.UnionType):
+            if isinstance(type_, inspect.Metadata):
+                extra = {**(type_.extra or {}), **extra}
+            type_ = type_.type if isinstance(type_, inspect.Metadata) else type_.types[0]
+        fields[field.encode_name] = _Field(
+            field.name,
+            field.required,
+            field.default,
+            type_,
+            _choices(annotations[field.name]),
+            extra,
+        )
+    return fields
+
+
+def _choices(annotation: Any) -> tuple[str, ...]:
+    """Return the values of a literal within an annotation, if there is one."""
+    parts = get_args(annotation)
+    if get_origin(annotation) is Literal:
+        return parts
+    return next(filter(None, map(_choices, parts)), ())
 
 
 def from_address(
@@ -303,35 +309,32 @@ def from_address(
         Moved: it would be right in lower case.
     """
     fields = _fields(kind)
-    twice = [name for name in fields if len(args.getlist(name)) > 1]
-    unknown = [name for name in args if name not in fields or name in variables] if strict else []
-    given = {name: args[name] for name in fields if name in args} | dict(variables)
-    values, errors = _read(kind, {n: v for n, v in given.items() if n not in twice}, lax=True)
-    errors = [e for e in errors if e.parameter not in twice]
-    errors += [ParameterError(parameter=name, detail="is given more than once.") for name in twice]
-    order = [*fields]
-    errors.sort(key=lambda error: order.index(error.parameter))
-    if unknown:
-        known = [name for name in fields if name not in variables]
-        told = [ParameterError(parameter=n[:50], detail=_unknown(n, known)) for n in unknown]
-        raise Refused.parameters([*told, *errors], "unknown-parameter")
+    parameters = [name for name in fields if name not in variables]
+    texts = {name: args[name] for name in fields if name in args} | dict(variables)
+    twice = {name for name in texts if len(args.getlist(name)) > 1}
+    values, errors = _read(kind, texts, lax=True, twice=twice)
+    if unknown := [name for name in args if name not in parameters] if strict else []:
+        raise Refused.parameters([*_unknown(unknown, parameters), *errors], "unknown-parameter")
     if errors:
-        _refuse(kind, given, errors, address, variables)
+        lower = _in_lower_case(texts, errors)
+        if lower != texts and not variables and not _read(kind, lower, lax=True)[1]:
+            query = "&".join(f"{name}={quote(value, safe='')}" for name, value in lower.items())
+            raise Moved(f"{address}?{query}")
+        raise Refused.parameters(errors)
     return kind(**values)
 
 
-def from_call(kind: type[Q], given: Mapping[str, Any]) -> Q:
+def from_call(kind: type[Q], arguments: Mapping[str, Any]) -> Q:
     """Return the query of a tool's arguments; ``null`` is as if left out.
 
     Raises:
         Refused: something is missing, malformed or unknown.
     """
     fields = _fields(kind)
-    unknown = [name for name in given if name not in fields]
-    values, errors = _read(kind, {n: v for n, v in given.items() if v is not None}, lax=False)
-    told = [ParameterError(parameter=n[:50], detail=_unknown(n, [*fields])) for n in unknown]
-    if told or errors:
-        raise Refused.parameters([*told, *errors])
+    values, errors = _read(kind, arguments, lax=False)
+    unknown = _unknown([name for name in arguments if name not in fields], [*fields])
+    if unknown or errors:
+        raise Refused.parameters([*unknown, *errors])
     return kind(**values)
 
 
@@ -340,15 +343,14 @@ def spelled(query: Query, **others: str | None) -> dict[str, str]:
 
     ``others`` take the place of the query's own; ``None`` leaves one out.
     """
-    spelled_out = dict(others)
-    fields = _fields(type(query))
-    for name, field in fields.items():
+    texts = {}
+    for name, field in _fields(type(query)).items():
         value = getattr(query, field.name)
-        if value != field.default:
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            spelled_out.setdefault(name, text)
-    given = ((name, spelled_out.get(name)) for name in fields)
-    return {name: text for name, text in given if text is not None}
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        own = None if value == field.default else text
+        if (given := others.get(name, own)) is not None:
+            texts[name] = given
+    return texts
 
 
 def trimmed(text: str) -> str:
@@ -357,142 +359,81 @@ def trimmed(text: str) -> str:
     return core[0] if core else ""
 
 
-def is_date(text: str) -> bool:
-    """Return whether a text is a date of the calendar, written ``YYYY-MM-DD``.
-
-    >>> is_date("2026-02-28"), is_date("2026-02-30"), is_date("20260228")
-    (True, False, False)
-    """
-    with suppress(ValueError):
-        return _DATE.fullmatch(text) is not None and bool(dt.date.fromisoformat(text))
-    return False
-
-
 def _read(
-    kind: type[Query], given: Mapping[str, Any], *, lax: bool
+    kind: type[Query], given: Mapping[str, Any], *, lax: bool, twice: Container[str] = ()
 ) -> tuple[dict[str, Any], list[ParameterError]]:
-    """Read every field; return the values by their Python names, and what is wrong."""
+    """Return the values of a query by their Python names, and what is wrong with others.
+
+    ``lax`` takes numbers and truth values from texts, as an address has them.
+    """
     values: dict[str, Any] = {}
     errors = []
     for name, field in _fields(kind).items():
         value = given.get(name)
         if isinstance(value, str) and (field.extra.get("trimmed") or not lax):
             value = trimmed(value) or None
-        if value is None:
-            if field.default is NODEFAULT:
-                detail = field.extra.get("missing", "is missing.")
-                errors.append(ParameterError(parameter=name, detail=detail))
-            continue
-        try:
-            values[field.name] = _value(field, value, lax=lax)
-        except ValueError:
-            errors.append(ParameterError(parameter=name, detail=_wrong(field, value)))
+        if name in twice:
+            wrong: str | None = "is given more than once."
+        elif value is None:
+            wrong = field.extra.get("missing", "is missing.") if field.required else None
+        else:
+            value, wrong = _checked(field, value, lax=lax)
+        if wrong:
+            errors.append(ParameterError(parameter=name, detail=wrong))
+        elif value is not None:
+            values[field.name] = value
     return values, errors
 
 
-def _value(field: _Field, value: Any, *, lax: bool) -> Any:
-    """Return a value as its field has it; raise ``ValueError`` where it is not one.
-
-    Not by ``msgspec.convert``: it prepares a type when it is first used, and two threads that do so
-    at once crash the process (0.22).
-    """
-    bases, bounds = field.bases, field.bounds
-    if lax and bool in bases and value in ("true", "false"):
-        return value == "true"
-    if lax and int in bases and _WHOLE.fullmatch(value):
-        value = int(value)
-    if field.choices:
-        is_right = isinstance(value, str) and value in field.choices
-    elif int in bases:
-        is_right = type(value) is int and bounds["ge"] <= value <= bounds["le"]
-    elif str in bases:
-        is_right = isinstance(value, str) and _is_text(value, field)
-    else:
-        is_right = type(value) in bases
-    if not is_right:
-        raise ValueError(value)
-    return value
-
-
-def _is_text(text: str, field: _Field) -> bool:
-    bounds = field.bounds
-    pattern = bounds.get("pattern")
-    fits = pattern is None or re.search(pattern.replace("$", r"\Z"), text) is not None
-    length = bounds.get("min_length", 0) <= len(text) <= bounds.get("max_length", len(text))
-    return fits and length and (not field.extra.get("day") or is_date(text))
+def _checked(field: _Field, value: Any, *, lax: bool) -> tuple[Any, str | None]:
+    """Return a value as its field has it, and what is wrong with it, if anything."""
+    # Not by msgspec.convert: it prepares a type when it is first used, and two threads that do so
+    # at once crash the process (0.22).
+    type_, is_right = field.type, False
+    match type_:
+        case inspect.BoolType():
+            value = {"true": True, "false": False}.get(value) if lax else value
+            is_right, wrong = isinstance(value, bool), "must be true or false."
+        case inspect.IntType(ge=least, le=most):
+            value = int(value) if lax and _WHOLE.fullmatch(value) else value
+            is_right = type(value) is int and (least or 0) <= value <= (most or value)
+            wrong = f"must be a whole number from {least} to {most}."
+        case inspect.LiteralType():
+            is_right, wrong = value in field.choices, f"must be one of: {', '.join(field.choices)}."
+        case inspect.StrType() if isinstance(value, str):
+            # Python's ``$`` would let a line end pass.
+            fits = re.search((type_.pattern or "").replace("$", r"\Z"), value) is not None
+            length = (type_.min_length or 0) <= len(value) <= (type_.max_length or len(value))
+            is_right = fits and length and (not field.extra.get("day") or _is_day(value))
+            wrong = f"has {len(value)} characters; {type_.max_length} are allowed."
+        case _:
+            wrong = "must be a text."
+    return value, None if is_right else field.extra.get("wrong", wrong)
 
 
-def _wrong(field: _Field, value: Any) -> str:
-    """Return what is wrong with a value, as a sentence that begins with its name."""
-    bounds = field.bounds
-    if "wrong" in field.extra:
-        return str(field.extra["wrong"])
-    if field.choices:
-        return f"must be one of: {', '.join(field.choices)}."
-    if bool in field.bases:
-        return "must be true or false."
-    if int in field.bases:
-        return f"must be a whole number from {bounds['ge']} to {bounds['le']}."
-    if not isinstance(value, str):
-        return "must be a text."
-    return f"has {len(value)} characters; {bounds['max_length']} are allowed."
+def _is_day(text: str) -> bool:
+    """Return whether a date ``YYYY-MM-DD`` is one of the calendar."""
+    with suppress(ValueError):
+        return bool(dt.date.fromisoformat(text))
+    return False
 
 
-def _refuse(
-    kind: type[Query],
-    given: Mapping[str, str],
-    errors: list[ParameterError],
-    address: str,
-    variables: Mapping[str, str],
-) -> None:
-    """Raise what is wrong, or the address where it is right: slugs and formats in lower case."""
-    names = {e.parameter for e in errors}
-    lower = {
-        n: v.lower() if n in names and n in ("slug", "topic", "format", "kind") else v
-        for n, v in given.items()
-    }
-    if lower != given and not variables and not _read(kind, lower, lax=True)[1]:
-        query = "&".join(f"{name}={quote(value, safe='')}" for name, value in lower.items())
-        raise Moved(f"{address}?{query}")
-    raise Refused.parameters(errors)
+def _in_lower_case(texts: Mapping[str, str], errors: list[ParameterError]) -> dict[str, str]:
+    """Return the parameters with those that are wrong and a slug or a format in lower case."""
+    names = {error.parameter for error in errors} & {"slug", "topic", "format", "kind"}
+    return {name: text.lower() if name in names else text for name, text in texts.items()}
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    close = extractOne(name.lower().replace("_", ""), [k.lower() for k in known], score_cutoff=60)
-    meant = known[close[2]] if close else None
-    if meant:
-        return f"is not a parameter here; did you mean {meant}?"
-    listed = f"the parameters are {', '.join(known)}" if known else "there are none"
-    return f"is not a parameter here; {listed}."
-
-
-def _parts(type_: Any) -> list[Any]:
-    """Return a type's parts, annotations with their own, unions taken apart."""
-    if hasattr(type_, "__metadata__"):
-        return [type_, *type_.__metadata__, *_parts(type_.__origin__)]
-    if get_origin(type_) in (Union, UnionType):
-        return [type_, *(part for option in get_args(type_) for part in _parts(option))]
-    return [type_]
-
-
-@cache
-def _fields(kind: type[Query]) -> Mapping[str, _Field]:
-    """Return what a query has, by the names on the wire."""
-    return {
-        each.encode_name: _field(each.name, each.default, _parts(each.type))
-        for each in msgspec.structs.fields(kind)
-    }
-
-
-def _field(name: str, default: Any, parts: list[Any]) -> _Field:
-    """Return a field of a type's parts; what the outermost annotation says counts."""
-    notes = [part for part in reversed(parts) if isinstance(part, Meta)]
-    limits = ("ge", "le", "min_length", "max_length", "pattern")
-    return _Field(
-        name,
-        default,
-        frozenset(part for part in parts if isinstance(part, type)),
-        next((get_args(part) for part in parts if get_origin(part) is Literal), ()),
-        {n: value for note in notes for n in limits if (value := getattr(note, n)) is not None},
-        {n: value for note in notes for n, value in (note.extra or {}).items()},
-    )
+def _unknown(names: Iterable[str], parameters: Sequence[str]) -> list[ParameterError]:
+    """Return the errors of parameters that are not there, each with the one that may be meant."""
+    errors = []
+    for name in names:
+        plain, choices = name.lower().replace("_", ""), [p.lower() for p in parameters]
+        if close := extractOne(plain, choices, score_cutoff=60):
+            hint = f"did you mean {parameters[close[2]]}?"
+        else:
+            listed = f"the parameters are {', '.join(parameters)}"
+            hint = f"{listed if parameters else 'there are none'}."
+        detail = f"is not a parameter here; {hint}"
+        errors.append(ParameterError(parameter=name[:50], detail=detail))
+    return errors

@@ -8,10 +8,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
 
+from store.rankings.merging import places
 from store.rankings.sentences import day_in_words, number_in_words
-from store.rankings.timelines import places
-from store.records import DOMAIN_PATTERN
+from store.text import DOMAIN_PATTERN
 from store.web.pages.answer_box import level_in_words, speaker
 from store.web.view import View
 
@@ -73,8 +74,6 @@ def render_page(template: str, view: View, /, **context: Any) -> bytes:
 @cache
 def environment() -> Environment:
     """All templates, each read and compiled when it is first used; HTML and XML are escaped."""
-    from store.web.pages.markdown import escaped, html  # noqa: PLC0415 - 20 ms, of use to pages alone
-
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=select_autoescape(("html", "xml", "svg"), default_for_string=True),
@@ -85,8 +84,8 @@ def environment() -> Environment:
     )
     templates.filters |= {
         "website": website,
-        "markdown": html,
-        "markdown_text": escaped,
+        "markdown": markdown,
+        "markdown_text": escape_markdown,
         "percent": percent,
         "thousands": "{:,}".format,
         "day": day_in_words,
@@ -94,6 +93,7 @@ def environment() -> Environment:
         "speaker": speaker,
         "places": places,
         "level": lambda board: level_in_words(board)[0],
+        "tone": lambda board: level_in_words(board)[1],
     }
     return templates
 
@@ -108,3 +108,31 @@ def website(domain: str | None) -> str | None:
 def percent(share: float) -> str:
     """Return a share from 0 to 1 in words: ``52%``."""
     return f"{100 * share:.0f}%"
+
+
+def escape_markdown(text: str) -> str:
+    r"""Return a text as Markdown shows it: whatever has a meaning there is escaped.
+
+    >>> print(escape_markdown("A*B [x]"))
+    A\*B \[x\]
+    """
+    return re.sub(r"([\\`*_{}\[\]()<>#+!|~&-])", r"\\\1", text)
+
+
+def markdown(text: str) -> Markup:
+    """Return an operator's Markdown as HTML: links to the web, no raw HTML, no images."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - 20 ms, of use to few pages
+
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    reader.validateLink = _is_web_link  # type: ignore[method-assign]
+    tokens = reader.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1]) + 1, 6)}"  # the page has the h1
+    rendered = reader.renderer.render(tokens, reader.options, {})
+    return Markup(rendered)  # noqa: S704 - markdown-it escapes all text while HTML is disabled
+
+
+def _is_web_link(url: str) -> bool:
+    """Return whether a link leads to the web; any other is left as the text that it is."""
+    return url.startswith(("https://", "http://", "/", "#")) and not url.startswith("//")

@@ -1,4 +1,7 @@
-"""What Flask does before and after every request: hosts, other spellings, CORS, errors as pages."""
+"""The web service: its routes, and what happens around every request to them.
+
+That is: the check of its host, other spellings of an address, CORS, and errors as pages.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,10 +13,15 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import BadRequest, HTTPException
 from werkzeug.routing import MapAdapter
 
-from store.web import hosts
+from store.files import Catalogue
+from store.search.meaning import Meaning
+from store.store import Store
+from store.web import answers, errors, health, hosts, mcp, openapi
 from store.web.answers import ANY_ORIGIN, Answer, Route, redirect, security_headers
 from store.web.errors import Moved, ProblemResponse, Refused
-from store.web.pages.problems import error_page, is_for_people
+from store.web.pages import feeds, pictures, views
+from store.web.pages.data import DataFiles
+from store.web.pages.routes import error_page, is_for_people
 from store.web.queries import from_address
 from store.web.rendering import HTML
 from store.web.view import View
@@ -60,19 +68,55 @@ class Service(Flask):
 
 def register(
     app: Flask,
-    routes: tuple[Route, ...],
-    view: Callable[[], View],
-    trusted: Callable[[], frozenset[str]],
+    store: Store,
+    meaning: Meaning,
+    base_url: Callable[[Catalogue], str],
+    names: tuple[str, ...],
 ) -> None:
-    """Add what happens around every request to a host that is ``trusted`` at the time."""
+    """Serve everything that a store holds, below a base URL, to requests for our hosts.
+
+    Those are the base URL's, ``localhost``, those of site.json and the operator's own ``names``.
+    """
+    files = DataFiles(store.directory)
+    routes = (
+        *openapi.ENDPOINTS, mcp.card, *views.ROUTES, *feeds.ROUTES, *pictures.routes(),
+        files.page(),
+    )  # fmt: skip
+    latest: tuple[int, str, frozenset[str]] = (-1, "", frozenset())
+
+    def current() -> tuple[View, frozenset[str]]:
+        """Return the view of a request that comes now, and the hosts it may be for."""
+        nonlocal latest
+        snapshot = store.snapshot
+        step, base, own = latest
+        if step != snapshot.step:  # once for each snapshot
+            base = base_url(snapshot.catalogue)
+            own = hosts.host_names((base, *snapshot.catalogue.site.hosts, *names))
+            latest = snapshot.step, base, own
+        return View(snapshot, base, store.lines, meaning), own
+
+    def view() -> View:
+        return current()[0]
+
+    errors.register(app)
+    _surround(app, routes, current)
+    answers.register(app, routes, view, answers.Cache())
+    app.add_url_rule("/data/<path:name>", "data_file", files.send)
+    mcp.register(app, view)
+    health.register(app, store)
+
+
+def _surround(
+    app: Flask, routes: tuple[Route, ...], current: Callable[[], tuple[View, frozenset[str]]]
+) -> None:
+    """Add what happens before and after every request."""
     by_name = {route.name: route for route in routes}
     app.url_map.merge_slashes = False
 
     @app.before_request
     def prepare() -> Response | None:
         """Refuse other hosts, answer OPTIONS, and lead other spellings to their address."""
-        environ = request.environ
-        app.config["TRUSTED_HOSTS"] = names = trusted()
+        environ, (view, names) = request.environ, current()
         if not (hosts.is_trusted(environ, names) or environ["PATH_INFO"] in hosts.PROBES):
             raise BadRequest(UNTRUSTED)
         if request.method == "OPTIONS":
@@ -87,7 +131,7 @@ def register(
         if path is None or path == sent:
             return None
         query = quote(request.query_string, safe=_KEPT)
-        address = view().at.page(f"{path.removeprefix('/')}{query and f'?{query}'}")
+        address = view.at.page(f"{path.removeprefix('/')}{query and f'?{query}'}")
         return redirect(address).response(environ)
 
     @app.after_request
@@ -96,7 +140,7 @@ def register(
         if isinstance(response, Answer):
             return response
         if isinstance(response, ProblemResponse) and is_for_people(request, by_name):
-            response.set_data(error_page(view(), response.refused))
+            response.set_data(error_page(current()[0], response.refused))
             response.content_type = HTML
         response.headers.update(security_headers(response.content_type or ""))
         return response
@@ -129,7 +173,7 @@ def _options() -> Response:
     return response
 
 
-def _canonical(sent: str, view: Callable[[], View], routes: Mapping[str, Route]) -> str | None:
+def _canonical(sent: str, view: View, routes: Mapping[str, Route]) -> str | None:
     """Return the path of ours that another spelling stands for; ``None`` if nothing is there."""
     if sent.startswith("//") or not sent.isascii():
         return None
@@ -146,7 +190,7 @@ def _canonical(sent: str, view: Callable[[], View], routes: Mapping[str, Route])
         except HTTPException:
             continue
         lower = {name: value.lower() for name, value in variables.items()}
-        if not lower or (endpoint in routes and _is_known(routes[endpoint], view(), lower)):
+        if not lower or (endpoint in routes and _is_known(routes[endpoint], view, lower)):
             return adapter.build(endpoint, lower)
     return None
 

@@ -4,13 +4,12 @@ Names and types of published fields never change; objects may gain fields (store
 Answers).
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
 from store.rankings.agreement import Label
 from store.rankings.certainty import Level
-from store.rankings.mentions import Direction
 
 Date = Annotated[
     str,
@@ -29,7 +28,7 @@ Time = Annotated[
         extra_json_schema={"format": "date-time"},
     ),
 ]
-_URI = {"format": "uri"}
+URI = {"format": "uri"}
 Fraction = Annotated[float, Meta(ge=0, le=1)]
 Interval = Annotated[
     tuple[float, ...],
@@ -69,10 +68,10 @@ Verdict = Annotated[
     str,
     Meta(description="Dated one-sentence answer with its source. Quote it verbatim when citing."),
 ]
-Api = Annotated[str, Meta(description="Address of the full record.", extra_json_schema=_URI)]
+Api = Annotated[str, Meta(description="Address of the full record.", extra_json_schema=URI)]
 Page = Annotated[
     str,
-    Meta(description="Address of the page to link when republishing.", extra_json_schema=_URI),
+    Meta(description="Address of the page to link when republishing.", extra_json_schema=URI),
 ]
 
 
@@ -321,161 +320,5 @@ class ProductRecord(JsonObject, frozen=True, kw_only=True, rename=None):
     page: Page
     check: Annotated[
         str,
-        Meta(description="Page with the newest polls that named it.", extra_json_schema=_URI),
+        Meta(description="Page with the newest polls that named it.", extra_json_schema=URI),
     ]
-
-
-class CategoryItem(JsonObject, frozen=True, kw_only=True):
-    """A ranked category in the list of all."""
-
-    slug: str
-    title: str
-    updated: Date
-    api: Api
-
-
-class TopicPart(JsonObject, frozen=True, kw_only=True):
-    """A part of a topic."""
-
-    slug: Annotated[str, Meta(description="Slug, unique within the topic.")]
-    title: Annotated[str, Meta(description="What its categories have in common.")]
-    categories: Annotated[list[str], Meta(description="Slugs of its ranked categories, by title.")]
-
-
-class TopicItem(JsonObject, frozen=True, kw_only=True):
-    """A topic to browse by."""
-
-    slug: Annotated[str, Meta(description="Topic slug.")]
-    title: Annotated[str, Meta(description="Topic title.")]
-    categories: Annotated[int, Meta(ge=0, description="How many ranked categories it has.")]
-    parts: Annotated[list[TopicPart], Meta(description="Its parts; a category may be in several.")]
-    page: Page
-    api: Annotated[
-        str, Meta(description="Address of the list of its categories.", extra_json_schema=_URI)
-    ]
-
-
-class Mention(JsonObject, frozen=True, kw_only=True):
-    """How often a product is named, and whether that moves.
-
-    The trend counts cells (one category, one model, one question) polled successfully in both of
-    the last two weeks: those that list the product now, before, and in either.
-    """
-
-    rank: int
-    slug: str
-    name: str
-    domain: str | None
-    mentions: Annotated[int, Meta(ge=1, description="Successful polls, all time, that rank it.")]
-    mentions7d: Annotated[int, Meta(ge=0, description="Cells that list it now.")]
-    polls7d: Annotated[int, Meta(ge=0, description="Cells that list it now or before.")]
-    mentions_prev7d: Annotated[int, Meta(ge=0, description="Cells that listed it before.")] = field(
-        name="mentionsPrev7d"
-    )
-    polls_prev7d: Annotated[int, Meta(ge=0, description="The same cells as polls7d.")] = field(
-        name="pollsPrev7d"
-    )
-    delta: Annotated[float | None, Meta(description="Difference in percentage points.")]
-    direction: Annotated[
-        Direction,
-        Meta(
-            description="new: first named in the last week. insufficient: under 8 cells, or under "
-            "6 that list it in one week alone. up, down: these moved by more than chance, by the "
-            "exact binomial test with false discoveries held at 5 % over all products that are "
-            "neither new nor insufficient. flat: else."
-        ),
-    ]
-    categories: Annotated[int, Meta(ge=0, description="Leaderboards it appears on.")]
-    page: Page
-    api: Api
-
-
-class MentionList(JsonObject, frozen=True, kw_only=True):
-    """The most mentioned products across every successful poll."""
-
-    as_of: Time | None
-    polls: Annotated[int, Meta(ge=0, description="Successful polls, all time.")]
-    products: Annotated[list[Mention], Meta(description="Most mentioned first, 100 at most.")]
-
-
-class InstrumentUse(JsonObject, frozen=True, kw_only=True):
-    """A way of asking: all that is sent but the question, and who answered to it."""
-
-    id: Annotated[str, Meta(description="What polls name as instrument.")]
-    models: Annotated[list[str], Meta(description="The models that ever answered to it.")]
-    counted: Annotated[int, Meta(ge=0, description="Answers to it that count in rankings now.")]
-    says: Annotated[
-        dict[str, Any],
-        Meta(
-            description="Its text: api, model (as asked for), web_search, structured (how the "
-            "form of the answer is asked for), system, prompt (with {question} for the question) "
-            "and request (the body, with {system} and {prompt} for these texts). The id is the "
-            "start of the SHA-256 of this JSON, its members sorted, without spaces, in UTF-8."
-        ),
-    ]
-
-
-class InstrumentList(JsonObject, frozen=True, kw_only=True):
-    """How the models were asked: every instrument, those of the present rankings first."""
-
-    count: Annotated[int, Meta(ge=0, description="Number of instruments.")]
-    instruments: list[InstrumentUse]
-
-
-class LabsFigure(JsonObject, frozen=True, kw_only=True):
-    """A figure of an experiment."""
-
-    label: str
-    value: Annotated[float, Meta(description="A share from 0 to 1, or points.")]
-    interval: Interval
-    n: Annotated[int, Meta(ge=1, description="What it was counted in.")]
-
-
-class LabsChart(JsonObject, frozen=True, kw_only=True):
-    """The figures of an experiment."""
-
-    what: Annotated[str, Meta(description="What they say.")]
-    counted: Annotated[str, Meta(description="What every n counts.")]
-    figures: list[LabsFigure]
-
-
-class LabsExperiment(JsonObject, frozen=True, kw_only=True):
-    """One of the service's own experiments."""
-
-    slug: str
-    title: str
-    method: str
-    finding: str
-    chart: Annotated[LabsChart | None, Meta(description="Null where a sentence says all.")]
-    date: Date
-    url: Annotated[str, Meta(description="Address of the full write-up.", extra_json_schema=_URI)]
-
-
-class Labs(JsonObject, frozen=True, kw_only=True):
-    """The service's own experiments."""
-
-    count: int
-    experiments: list[LabsExperiment]
-
-
-class Root(JsonObject, frozen=True, kw_only=True):
-    """Where to begin."""
-
-    name: Annotated[str, Meta(description="The service's name.")]
-    version: Annotated[str, Meta(description="Of this description of the API.")]
-    last_poll: Annotated[Time | None, Meta(description="Time of the newest poll.")]
-    licence: Annotated[str, Meta(description="The data's licence.")]
-    sample: Annotated[bool, Meta(description="Whether this is made-up data.")]
-    docs: Annotated[Page, Meta(description="The documentation, for people.")]
-    mcp: Annotated[Page, Meta(description="The same over MCP.")]
-    endpoints: Annotated[
-        dict[str, str], Meta(description="Addresses by operation id, as URI templates.")
-    ]
-
-
-class CategoryPage(JsonObject, frozen=True, kw_only=True):
-    """A part of the list of ranked categories."""
-
-    total: int
-    next_offset: int | None
-    categories: list[CategoryItem]

@@ -24,9 +24,9 @@ import msgspec
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from store.memory import Store
 from store.search import SURE
 from store.search.meaning import Meaning
+from store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 WORDS, SHELVES = "queries_words.json", "queries_shelves.json"
+SHORT = "queries_short.json"
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -50,8 +51,7 @@ class Word(msgspec.Struct, frozen=True):
     """One or two words that name a shelf, many, or none.
 
     `targets` are the right shelves, `choice` those that may be offered beside them; `sure` if a
-    target may be called exact or likely. No rule was made with the queries of `SHELVES`; half of
-    those of `WORDS` are `held`, but their counts were seen while rules were made.
+    target may be called exact or likely; `held` if it was to judge rules and not to make them.
     """
 
     query: str
@@ -62,15 +62,15 @@ class Word(msgspec.Struct, frozen=True):
     held: bool
 
 
-def judge(index: Index, word: Word) -> Literal["right", "honest", "oversure", "silent", "wrong"]:
+def judge(index: Index, word: Word) -> Literal["right", "honest", "oversure", "missed", "wrong"]:
     """Return what becomes of a word.
 
-    It is wrong to call another shelf sure, or to show none of the right ones in five. It is honest
-    to offer some without calling any sure. Silence is neither, where there is something.
+    It is wrong to call another shelf sure, and missed to show none of the right ones in five. It
+    is honest to offer some without calling any sure.
     """
-    found = index.search(word.query)
-    sure = {hit.slug for hit in (*found.categories, *found.brands) if hit.match in SURE}
-    shown = [*(hit.slug for hit in found.categories), *found.related]
+    hits = index.search(word.query)
+    sure = {hit.slug for hit in (*hits.categories, *hits.brands) if hit.match in SURE}
+    shown = [*(hit.slug for hit in hits.categories), *hits.related]
     if sure - set(word.targets):
         return "wrong"
     if sure and not word.sure:
@@ -80,7 +80,7 @@ def judge(index: Index, word: Word) -> Literal["right", "honest", "oversure", "s
     fair = {*word.targets, *word.choice}
     if not sure and (not fair or not fair.isdisjoint(shown[:5])):
         return "honest"
-    return "wrong" if shown else "silent"
+    return "missed"
 
 
 class Outcome(NamedTuple):
@@ -181,7 +181,7 @@ def main() -> None:
     compare = comparing(arguments.data, index) if arguments.meaning else None
     for file in arguments.files:
         print(file.name)
-        if file.name in (WORDS, SHELVES):
+        if file.name in (WORDS, SHELVES, SHORT):
             words = msgspec.json.decode(file.read_bytes(), type=list[Word])
             for held in (False, True):
                 verdicts = Counter(judge(index, word) for word in words if word.held == held)

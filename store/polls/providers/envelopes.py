@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from store.cleaning import clean
 from store.records import Assistant, Failure, FailureKind
+from store.text import clean
 
 MAX_SEARCHES = 5
 """Web searches that one poll may make at most, where a provider lets us say so."""

@@ -11,7 +11,7 @@ import base64
 import logging
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -23,17 +23,14 @@ MODERN = "2026-07-28"
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26")
 """Revisions that open with ``initialize``, newest first."""
 SUPPORTED = (MODERN, *HANDSHAKE)
-ALIKE = ("2024-11-05",)
-"""An older revision whose JSON is the same; its clients are served, its transport is not."""
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 VERSION_HEADER = "MCP-Protocol-Version"
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""The parameter that the header ``Mcp-Name`` repeats, by method."""
 CACHING: dict[str, Any] = {"ttlMs": 3_600_000, "cacheScope": "public"}
 """How long a client may keep the description of the server and of its tools."""
+HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-store"}
 MOST_SHOWN = 100
 
 
@@ -72,14 +69,6 @@ class Message(Struct, frozen=True):
         return meta if isinstance(meta, dict) else {}
 
 
-class Reply(NamedTuple):
-    """What goes back over HTTP."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
 class Server(Struct, frozen=True):
     """What is served: ``info`` has name, title and version, ``tools`` encodes the list of tools.
 
@@ -93,27 +82,26 @@ class Server(Struct, frozen=True):
     call: Callable[[str, Mapping[str, Any]], dict[str, Any] | None]
 
 
-def dispatch(server: Server, body: bytes, headers: Headers) -> Reply:
-    """Answer one POST."""
+def dispatch(server: Server, body: bytes, headers: Headers) -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers and body of the answer to one POST."""
+    message, modern, status = None, False, 200
     try:
         message = read(body)
-    except Refusal as refusal:
-        return _reply(400, {"id": None, "error": refusal.error})
-    if message is None:
-        return Reply(202, {}, b"")
-    modern = is_modern(message, headers)
-    try:
-        if modern:
+        if message is None:
+            return 202, {}, b""
+        if modern := is_modern(message, headers):
             check_modern(message, headers)
-        result = _result(server, message, modern=modern)
+        answer: dict[str, Any] = {"result": _result(server, message, modern=modern)}
     except Refusal as refusal:
-        status = 404 if refusal.code is Code.METHOD_NOT_FOUND else 400
-        return _reply(status if modern else 200, {"id": message.id, "error": refusal.error})
+        answer = {"error": refusal.error}
+        if modern or message is None:  # errors of legacy requests travel in HTTP 200
+            status = 404 if refusal.code is Code.METHOD_NOT_FOUND else 400
     except Exception:
         log.exception("An MCP request failed")
-        error = {"code": Code.INTERNAL_ERROR, "message": "Internal error; it has been logged."}
-        return _reply(200, {"id": message.id, "error": error})
-    return _reply(200, {"id": message.id, "result": result})
+        text = "Internal error; it has been logged."
+        answer = {"error": {"code": Code.INTERNAL_ERROR, "message": text}}
+    whole = {"jsonrpc": "2.0", "id": message.id if message else None, **answer}
+    return status, HEADERS, msgspec.json.encode(whole)
 
 
 def read(body: bytes) -> Message | None:
@@ -145,11 +133,9 @@ def read(body: bytes) -> Message | None:
 
 def is_modern(message: Message, headers: Headers) -> bool:
     """Return whether a request speaks 2026-07-28 or later; ``initialize`` alone never does."""
-    if VERSION_KEY in message.meta:
-        return True
     version = headers.get(VERSION_HEADER)
-    named_modern = version is not None and version not in (*HANDSHAKE, *ALIKE)
-    return named_modern and message.method != "initialize"
+    names_modern = version is not None and version not in HANDSHAKE
+    return VERSION_KEY in message.meta or (names_modern and message.method != "initialize")
 
 
 def check_modern(message: Message, headers: Headers) -> None:
@@ -159,48 +145,48 @@ def check_modern(message: Message, headers: Headers) -> None:
         Refusal: a field of ``_meta`` is missing, a header differs from the body, or the version is
             not one of ours.
     """
-    meta, header = message.meta, headers.get(VERSION_HEADER)
-    missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]
-    if VERSION_KEY in missing and header != MODERN:
-        raise _unsupported(header)
-    if missing or not isinstance(meta[CAPABILITIES_KEY], dict):
+    meta, version = message.meta, headers.get(VERSION_HEADER)
+    if version != MODERN and meta.get(VERSION_KEY, version) == version:
+        requested = {"supported": SUPPORTED, "requested": cut(version or "")}
+        raise Refusal(Code.UNSUPPORTED_VERSION, "Unsupported protocol version", requested)
+    if VERSION_KEY not in meta or not isinstance(meta.get(CAPABILITIES_KEY), dict):
         needed = f"params._meta must have {VERSION_KEY} and {CAPABILITIES_KEY}, an object."
         raise Refusal(Code.INVALID_PARAMS, needed)
     mirrored = [
-        (VERSION_HEADER, header, meta[VERSION_KEY]),
+        (VERSION_HEADER, version, meta[VERSION_KEY]),
         ("Mcp-Method", headers.get("Mcp-Method"), message.method),
     ]
-    if key := NAMED.get(message.method):
-        mirrored.append(("Mcp-Name", _decoded(headers.get("Mcp-Name")), message.params.get(key)))
+    if message.method == "tools/call":
+        mirrored.append(("Mcp-Name", _decoded(headers.get("Mcp-Name")), message.params.get("name")))
     for name, sent, stated in mirrored:
         if sent != stated:
             why = f"The header {name} is missing or differs from the body."
             raise Refusal(Code.HEADER_MISMATCH, why)
-    if header != MODERN:
-        raise _unsupported(header)
 
 
 def _result(server: Server, message: Message, *, modern: bool) -> dict[str, Any]:
-    params = message.params
-    description: dict[str, Any] = {"capabilities": {"tools": {}}}
-    result: dict[str, Any]
+    params, result = message.params, dict[str, Any]()
     match message.method:
         case "initialize" if not modern:
             version = params.get("protocolVersion")
-            agreed = version if version in (*HANDSHAKE, *ALIKE) else HANDSHAKE[0]
-            description |= {"instructions": server.instructions()}
-            result = {"protocolVersion": agreed, "serverInfo": server.info, **description}
+            agreed = version if version in HANDSHAKE else HANDSHAKE[0]
+            result = {"protocolVersion": agreed, "serverInfo": server.info, **_described(server)}
         case "ping" if not modern:
-            result = {}
+            pass
         case "server/discover" if modern:
-            description |= {"instructions": server.instructions()}
-            result = {"supportedVersions": SUPPORTED, **description, **CACHING}
+            result = {"supportedVersions": SUPPORTED, **_described(server), **CACHING}
         case "tools/list":
             if params.get("cursor") is not None:
                 raise Refusal(Code.INVALID_PARAMS, "The list of tools is whole: it has no cursor.")
             result = {"tools": server.tools(), **(CACHING if modern else {})}
         case "tools/call":
-            result = _called(server, params)
+            name, arguments = params.get("name"), params.get("arguments")
+            if not isinstance(name, str) or not isinstance(arguments, dict | None):
+                why = "name must be a string, and arguments an object if any."
+                raise Refusal(Code.INVALID_PARAMS, why)
+            if (answer := server.call(name, arguments or {})) is None:
+                raise Refusal(Code.INVALID_PARAMS, f"Unknown tool: {cut(name)}")
+            result = answer
         case _:
             raise Refusal(Code.METHOD_NOT_FOUND, f"There is no method {cut(message.method)} here.")
     if not modern:
@@ -208,30 +194,13 @@ def _result(server: Server, message: Message, *, modern: bool) -> dict[str, Any]
     return {"resultType": "complete", **result, "_meta": {SERVER_KEY: server.info}}
 
 
-def _called(server: Server, params: Mapping[str, Any]) -> dict[str, Any]:
-    name, arguments = params.get("name"), params.get("arguments")
-    if not isinstance(name, str) or not isinstance(arguments, dict | None):
-        why = "name must be a string, and arguments an object if any."
-        raise Refusal(Code.INVALID_PARAMS, why)
-    result = server.call(name, arguments or {})
-    if result is None:
-        raise Refusal(Code.INVALID_PARAMS, f"Unknown tool: {cut(name)}")
-    return result
-
-
-def _reply(status: int, message: Mapping[str, Any]) -> Reply:
-    headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
-    return Reply(status, headers, msgspec.json.encode({"jsonrpc": "2.0", **message}))
+def _described(server: Server) -> dict[str, Any]:
+    return {"capabilities": {"tools": {}}, "instructions": server.instructions()}
 
 
 def cut(text: str) -> str:
     """Return what a caller sent, short enough to stand in an answer."""
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
-
-
-def _unsupported(version: str | None) -> Refusal:
-    supported = {"supported": SUPPORTED, "requested": cut(version or "")}
-    return Refusal(Code.UNSUPPORTED_VERSION, "Unsupported protocol version", supported)
 
 
 def _decoded(value: str | None) -> str | None:

@@ -10,40 +10,26 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, to_builtins
+from msgspec.structs import fields
 
 from store.history import HistoryError
-from store.web import api, lookup
-from store.web import shapes as wire
-from store.web.errors import Moved, ParameterError, Refused
-from store.web.history_shapes import PollHistory
-from store.web.openapi import properties_of, typed
-from store.web.pages import comparisons, evidence, news
-from store.web.queries import (
-    AsOf,
-    CategoryCall,
-    Changes,
-    History,
-    HistoryCall,
-    ListCall,
-    OfProduct,
-    ProductCall,
-    Query,
-    SearchCall,
-    from_call,
-)
+from store.web import history, listings, lookup, queries, trends, verdicts
+from store.web.errors import Moved, Refused
+from store.web.openapi import properties_of
+from store.web.pages import comparisons, differences
 from store.web.rendering import environment, render
-from store.web.search_shapes import SearchResults
-from store.web.search_view import search_results
-from store.web.shapes import JsonObject
+from store.web.search import search_results
 from store.web.view import View
 
-MOST_PLACES = 3
-"""Leaderboards that a brand found by search lists: a product may be on many, 150 bytes each."""
+TOP = 3
+"""First places of a category that a hit of ``search_best`` names; its record has them all."""
+MOST_PLACES = 2
+"""Leaderboards of a brand that a hit names: a product may be on many, 150 bytes each."""
 NEWEST_CHANGES = 10
 NEWS = ("changes", "leaders", "total")
-"""What an answer has of the list of changes, if they are asked for."""
+"""Members of the list of changes that an answer has, if they are asked for."""
 LEFT_OUT = ("perModel", "missedByModel")
-"""What a summary of a category leaves out."""
+"""Members of a verdict that its summary leaves out."""
 _NEWS = re.compile(
     r"\b(what|has|have|did|anything)\b.*\bchanged?\b|\bchanges\b|\bnews\b|\bwhat.?s new\b|"
     r"\bany new leaders?\b|\b(recently|lately|this week|since last week)\b",
@@ -61,176 +47,137 @@ OTHER_NAMES = {"query": "q", "as_of": "asOf"}
 
 
 class Tool(Struct, frozen=True):
-    """A tool: its title, what it takes and gives, and the function that answers.
-
-    ``beside`` are schemas of members beside those of the output; some of those may be ``left_out``.
-    """
+    """A tool: its title, what it takes, and the function that answers."""
 
     title: str
-    query: type[Query]
-    output: type[JsonObject]
+    query: type[queries.Query]
     answer: Callable[[View, Any], dict[str, Any]]
-    beside: dict[str, Any] = {}
-    left_out: tuple[str, ...] = ()
 
 
 @cache
 def listing() -> Raw:
     """Return the encoded list of tools."""
-    return Raw(msgspec.json.encode([_described(name, tool) for name, tool in TOOLS.items()]))
+    template = environment().get_template("mcp.md")
+    described = [
+        {
+            "name": name,
+            "title": tool.title,
+            "description": template.render(tool=name, part="description").strip(),
+            "inputSchema": {
+                "type": "object",
+                "properties": properties_of(tool.query),
+                "required": [f.encode_name for f in fields(tool.query) if f.required],
+                "additionalProperties": False,
+            },
+            "annotations": {"title": tool.title, **READ_ONLY},
+        }
+        for name, tool in TOOLS.items()
+    ]
+    return Raw(msgspec.json.encode(described))
 
 
-def call(name: str, view: View, given: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the result of a call; what is wrong with the call is one too, marked ``isError``."""
+def call(name: str, view: View, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the result of a call, ``None`` if there is no such tool.
+
+    What is wrong with the call is a result, too, marked ``isError``.
+    """
     tool = TOOLS.get(name)
     if tool is None:
         return None
-    known = {n: v for n, v in given.items() if n not in OTHER_NAMES}
-    for alias, other in OTHER_NAMES.items():
-        if given.get(alias) is not None:
-            known.setdefault(other, given[alias])
+    given = {OTHER_NAMES.get(n, n): v for n, v in arguments.items() if v is not None}
     try:
         lookup.check_history(view)
-        answer = tool.answer(view, from_call(tool.query, known))
-    except Refused as refused:
-        return _failed(view, refused)
+        answer = tool.answer(view, queries.from_call(tool.query, given))
     except Moved as moved:  # a model or a topic but for upper and lower case
         parameter = "model" if "model" in given else "topic"
         return call(name, view, {**given, parameter: moved.address})
+    except Refused as refused:
+        return _failure(view, refused)
     except HistoryError as error:
-        return _failed(view, Refused.unreadable(error))
+        return _failure(view, Refused.unreadable(error))
     lines = render("mcp.md", view, tool=name, part="text", answer=answer).splitlines()
-    text = "\n".join(line for line in lines if line)
-    notice = render("mcp.md", view, tool="", part="notice").strip()
+    text, notice = "\n".join(filter(None, lines)), _notice(view)
     content = [{"type": "text", "text": f"{text}\n\n{notice}"}]
-    structured = {**answer, "notice": notice}
-    return {"content": content, "structuredContent": structured, "isError": False}
+    return {"content": content, "structuredContent": {**answer, "notice": notice}, "isError": False}
 
 
-def _failed(view: View, refused: Refused) -> dict[str, Any]:
-    near = [f"{each.slug} ({each.title})" for each in refused.suggestions or ()]
-    text = refused.sentence + (f" The closest: {', '.join(near)}." if near else "")
+def _failure(view: View, refused: Refused) -> dict[str, Any]:
+    closest = [f"{near.slug} ({near.title})" for near in refused.suggestions or ()]
+    text = refused.sentence + (f" The closest: {', '.join(closest)}." if closest else "")
     if refused.suggestions is not None:
         text += " Call search_best with a topic or a name to find the slug."
-    if near:
-        text += "\n\n" + render("mcp.md", view, tool="", part="notice").strip()
+    if closest:
+        text += f"\n\n{_notice(view)}"
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
-def _described(name: str, tool: Tool) -> dict[str, Any]:
-    """Return a tool as ``tools/list`` shows it."""
-    template = environment().get_template("mcp.md")
-    _, components = msgspec.json.schema_components([tool.output], ref_template="#/{name}")
-    output = typed(components[tool.output.__name__]["properties"])
-    properties = {**{n: _outline(schema) for n, schema in output.items()}, **tool.beside}
-    return {
-        "name": name,
-        "title": tool.title,
-        "description": template.render(tool=name, part="description").strip(),
-        "inputSchema": {
-            "type": "object",
-            "properties": properties_of(tool.query),
-            "required": [f.encode_name for f in msgspec.structs.fields(tool.query) if f.required],
-            "additionalProperties": False,
-        },
-        "outputSchema": {
-            "type": "object",
-            "properties": {**properties, "notice": {"type": "string"}},
-            "required": [n for n in (*properties, "notice") if n not in tool.left_out],
-        },
-        "annotations": {"title": tool.title, **READ_ONLY},
-    }
+def _notice(view: View) -> str:
+    return render("mcp.md", view, tool="", part="notice").strip()
 
 
-def _outline(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema without what its objects hold; the OpenAPI document has it whole."""
-    if "anyOf" in schema:
-        return {"anyOf": [_outline(option) for option in schema["anyOf"]]}
-    if "$ref" in schema or "allOf" in schema:
-        return {"type": "object"}
-    found = {"type": schema["type"]} if "type" in schema else {}
-    if "items" in schema:
-        found["items"] = _outline(schema["items"])
-    return found
-
-
-TOP = 3
-"""First places that a hit of ``search_best`` names; its record has them all."""
-
-
-def search_best(view: View, query: SearchCall) -> dict[str, Any]:
+def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     """Find categories and brands; what two names have in common, and what is new, if asked."""
-    if query.q is None:
-        missing = "is missing; give a topic or a brand name."
-        raise Refused.parameters([ParameterError(parameter="q", detail=missing)])
     topic, asks_for_news = _NEWS.subn("", query.q)
     hits = view.search(topic, query.limit, query.kind)
     results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, MOST_PLACES))
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
-    pair = comparisons.products_in(query.q, view)
+    pair = comparisons.pair_in(query.q, view)
     results["comparison"] = comparisons.summary(*pair, view) if pair else None
     results |= dict.fromkeys(NEWS)
     if asks_for_news:
         sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
         most = max(query.limit, NEWEST_CHANGES)
-        listed = api.get_changes(view, Changes(slug=sure[0] if sure else None, limit=most)).value
-        results |= {name: to_builtins(getattr(listed, name)) for name in NEWS}
+        changes = queries.Changes(slug=sure[0] if sure else None, limit=most)
+        listed = to_builtins(trends.get_changes(view, changes).value)
+        results |= {name: listed[name] for name in NEWS}
         del results["leaders"][most:]
     if results["comparison"] or results["changes"]:
         results["related"] = []
     return results
 
 
-def get_best_in_category(view: View, query: CategoryCall) -> dict[str, Any]:
+def get_best_in_category(view: View, query: queries.CategoryCall) -> dict[str, Any]:
     """Return the verdict of a category, and what changed: its #1, its leader, assistants' #1s."""
-    slug = _category(view, query.slug)
-    verdict: dict[str, Any] = to_builtins(
-        api.get_best_in_category(view, AsOf(slug=slug, as_of=query.as_of))
-    )
-    listed = api.get_changes(view, Changes(slug=slug)).value
-    changes: dict[str, list[Any]] = {"changes": listed.changes, "leaders": listed.leaders}
-    for name, entries in changes.items():
-        known = [c for c in entries if query.as_of is None or c.to_date <= query.as_of]
-        verdict[name] = to_builtins(known[: NEWEST_CHANGES // 2])
-    verdict["news"] = None if query.as_of else _news(view, verdict["slug"])
+    slug, day = _category(view, query.slug), query.as_of
+    whole = verdicts.get_best_in_category(view, queries.AsOf(slug=slug, as_of=day))
+    listed = trends.get_changes(view, queries.Changes(slug=slug)).value
+    verdict: dict[str, Any] = to_builtins(whole)
+    for name in ("changes", "leaders"):
+        until = [c for c in getattr(listed, name) if day is None or c.to_date <= day]
+        verdict[name] = to_builtins(until[: NEWEST_CHANGES // 2])
+    changed = None if day else differences.between(view, view.snapshot.leaderboards[slug])
+    verdict["news"] = changed and {"since": changed.start, "sentence": changed.leader}
     if query.detail == "summary":
         for name in LEFT_OUT:
             del verdict[name]
     return verdict
 
 
-def _news(view: View, slug: str) -> dict[str, Any] | None:
-    """Return whether another product is first than on the last day before, in a sentence."""
-    board = view.snapshot.leaderboards[slug]
-    changed = news.news(board, evidence.days(view, slug), view.snapshot.products)
-    return {"since": changed.since, "sentence": changed.leader} if changed else None
-
-
-def get_product(view: View, query: ProductCall) -> dict[str, Any]:
+def get_product(view: View, query: queries.ProductCall) -> dict[str, Any]:
     """Return a part of the record of a product, and how often it is first."""
     slug = query.slug
     if view.snapshot.product(slug) is None:  # only then: redirects of a new snapshot take 30 ms
         slug = view.snapshot.summary.product_redirects.get(slug, slug)
-    record: dict[str, Any] = to_builtins(api.get_product(view, OfProduct(slug=slug)))
-    end = query.offset + query.limit
-    following = end if end < len(record["entries"]) else None
+    whole = verdicts.get_product(view, queries.OfProduct(slug=slug))
+    record: dict[str, Any] = to_builtins(whole)
     firsts = [entry for entry in record["entries"] if entry["rank"] == 1]
+    end = query.offset + query.limit
     return {
         **record,
         "entries": record["entries"][query.offset : end],
         "firstPlaces": len(firsts),
         "clearFirstPlaces": sum(entry["level"] == "clear" for entry in firsts),
-        "nextOffset": following,
+        "nextOffset": end if end < len(record["entries"]) else None,
     }
 
 
-def get_poll_history(view: View, query: HistoryCall) -> dict[str, Any]:
+def get_poll_history(view: View, query: queries.HistoryCall) -> dict[str, Any]:
     """Return the newest polls of a category, as they stand in the files."""
     slug = _category(view, query.slug)
     model = lookup.model_parameter(view, query.model, str)
-    asked = History(slug=slug, model=model, limit=query.limit, before=query.before)
-    polls = api.get_history(view, asked).value
+    part = queries.History(slug=slug, model=model, limit=query.limit, before=query.before)
+    polls = history.get_history(view, part).value
     models = view.snapshot.line_indexes[slug].models
     return {
         "slug": slug,
@@ -241,15 +188,12 @@ def get_poll_history(view: View, query: HistoryCall) -> dict[str, Any]:
     }
 
 
-def list_categories(view: View, query: ListCall) -> dict[str, Any]:
+def list_categories(view: View, query: queries.ListCall) -> dict[str, Any]:
     """Return a part of the list of ranked categories, those that have all words of ``q``."""
     topic = lookup.topic_parameter(view, query.topic, str)
+    listed = listings.list_categories(view, queries.Categories(topic=topic.slug if topic else None))
     words = (query.q or "").casefold().split()
-    items = [
-        item
-        for item in view.category_items(topic.leaderboards if topic else None)
-        if all(word in f"{item.title} {item.slug}".casefold() for word in words)
-    ]
+    items = [i for i in listed if all(word in f"{i.title} {i.slug}".casefold() for word in words)]
     end = query.offset + query.limit
     return {
         "total": len(items),
@@ -267,29 +211,10 @@ def _category(view: View, slug: str) -> str:
     return slug
 
 
-_OBJECT, _LIST = {"type": "object"}, {"type": "array", "items": {"type": "object"}}
-_NUMBER = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 TOOLS = {
-    "search_best": Tool(
-        "Search rankings and brands", SearchCall, SearchResults, search_best,
-        {"comparison": {"anyOf": [_OBJECT, {"type": "null"}]},
-         "changes": {"anyOf": [_LIST, {"type": "null"}]},
-         "leaders": {"anyOf": [_LIST, {"type": "null"}]}, "total": _NUMBER},
-    ),
-    "get_best_in_category": Tool(
-        "Best in a category", CategoryCall, wire.CategoryVerdict, get_best_in_category,
-        {"news": {"anyOf": [_OBJECT, {"type": "null"}]}, "changes": _LIST, "leaders": _LIST},
-        LEFT_OUT,
-    ),
-    "get_product": Tool(
-        "A product's rankings", ProductCall, wire.ProductRecord, get_product,
-        {"firstPlaces": {"type": "integer"}, "clearFirstPlaces": {"type": "integer"},
-         "nextOffset": _NUMBER},
-    ),
-    "get_poll_history": Tool(
-        "Poll history of a category", HistoryCall, PollHistory, get_poll_history
-    ),
-    "list_categories": Tool(
-        "List the categories", ListCall, wire.CategoryPage, list_categories
-    ),
-}  # fmt: skip
+    "search_best": Tool("Search rankings and brands", queries.SearchCall, search_best),
+    "get_best_in_category": Tool("Best in a category", queries.CategoryCall, get_best_in_category),
+    "get_product": Tool("A product's rankings", queries.ProductCall, get_product),
+    "get_poll_history": Tool("Poll history of a category", queries.HistoryCall, get_poll_history),
+    "list_categories": Tool("List the categories", queries.ListCall, list_categories),
+}

@@ -1,7 +1,7 @@
 """The answer box of a category's page: what came first, how sure that is, and who said it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -11,8 +11,8 @@ from store.rankings.merging import Entry
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import LEVELS, Name, certainty, day_in_words, listed, number_in_words
-from store.rankings.timelines import Day
 from store.snapshot import Snapshot
+from store.web.view import View
 
 COLOURS = 5
 """Products with a colour of their own; any other is grey."""
@@ -40,47 +40,41 @@ class Choices(Struct, frozen=True):
     absence: str | None = None
 
 
-class FirstPlaces(Struct, frozen=True):
-    """How often a product came first in all windows; ``colour`` is that of its squares."""
-
-    product: ProductProfile
-    colour: int
-    count: int
-
-
 class AnswerBox(Struct, frozen=True):
-    """What the box shows: ``heading`` over ``winners``, a level in words, and one sentence.
+    """The answer: ``winners``, a level in words with its tone, and one sentence.
 
     Where the latest answers are unlike the earlier ones, ``rival`` came first over all of them.
+    ``first_places`` are a product, the colour of its squares, and how often it came first in all
+    windows, of so many ``answers``.
     """
 
-    heading: str
     winners: Sequence[ProductProfile]
     rival: ProductProfile | None
     level: str
     tone: Tone
     sentence: str
     choices: Sequence[Choices]
-    first_places: Sequence[FirstPlaces]
+    first_places: Sequence[tuple[ProductProfile, int, int]]
     answers: int
 
 
-def answer_box(board: Leaderboard, days: Sequence[Day], snapshot: Snapshot) -> AnswerBox:
-    """Return the answer box of a ranking; ``days`` are those of its polls, oldest first."""
-    products = snapshot.products
+def answer_box(board: Leaderboard, view: View, day: str | None = None) -> AnswerBox:
+    """Return the answer box of a ranking, as of a UTC day if given."""
+    products = view.snapshot.products
     level, tone = level_in_words(board)
     is_contradicted = board.certainty.level == "contradicted"
     firsts = _first_places(board)
+    numbers = colours(board)
+    counted = _counted_choices(board, view.snapshot, day)
     return AnswerBox(
-        heading="Most recommended now: a tie" if len(board.firsts) > 1 else "Most recommended now",
         winners=[products[product] for product in board.firsts],
         rival=products[board.certainty.above[0]] if is_contradicted else None,
         level=level,
         tone=tone,
-        sentence=_sentence(board, firsts, lambda id_: products[id_].name),
-        choices=[*_counted_choices(board, days, products), *_missing_choices(board, snapshot)],
+        sentence=_sentence(board, firsts, view.name),
+        choices=[*counted, *_missing_choices(board, view.snapshot)],
         first_places=[
-            FirstPlaces(products[product], colours(board).get(product, 0), count)
+            (products[product], numbers.get(product, 0), count)
             for product, count in firsts.most_common()
             if product in products
         ],
@@ -121,11 +115,9 @@ def _first_places(board: Leaderboard) -> Counter[ProductId]:
     return Counter(answer.places[0] for answer in answers if answer.places[0])
 
 
-def _counted_choices(
-    board: Leaderboard, days: Sequence[Day], products: Mapping[ProductId, ProductProfile]
-) -> list[Choices]:
-    numbers = colours(board)
-    rows = []
+def _counted_choices(board: Leaderboard, snapshot: Snapshot, day: str | None) -> Iterator[Choices]:
+    """Yield the rows of assistants that count, as of a UTC day if given."""
+    numbers, products = colours(board), snapshot.products
     for model, window in board.windows.items():
         firsts = [answer.places[0] for answer in reversed(window) if answer.places[0]]
         counts = Counter(firsts)
@@ -133,42 +125,46 @@ def _counted_choices(
         # Of products that came first equally often, the newest choice is the one to name.
         usual = next(product for product in reversed(firsts) if counts[product] == most)
         squares: list[Square] = [numbers.get(product, 0) for product in firsts]
-        mark = days[-1].marks.get(model) if days else None
-        miss = None
-        if mark and mark.kind != "first":
+        miss = _miss(board.slug, model, snapshot, day)
+        if miss:
             squares.append(None)
-            miss = "withheld" if mark.kind == "withheld" else "failed"
-        rows.append(
-            Choices(
-                model=model,
-                squares=squares,
-                usual=products[usual],
-                count=most,
-                of=len(firsts),
-                latest=None if firsts[-1] == usual else products[firsts[-1]],
-                miss=miss,
-            )
+        yield Choices(
+            model=model,
+            squares=squares,
+            usual=products[usual],
+            count=most,
+            of=len(firsts),
+            latest=None if firsts[-1] == usual else products[firsts[-1]],
+            miss=miss,
         )
-    return rows
 
 
-def _missing_choices(board: Leaderboard, snapshot: Snapshot) -> list[Choices]:
-    """Return the rows of assistants that do not count, with the day of their last answer."""
-    aggregate = snapshot.aggregates.get(board.slug)
-    last: dict[str, str] = {}
-    for wording in aggregate.wordings if aggregate else ():
-        if wording.question == board.question:
-            last = {model: answer.poll.polled_at for model, answer in wording.latest.items()}
-    return [
-        Choices(
-            model,
-            [None],
-            absence=f"no answer since {day_in_words(last[model][:10])}"
-            if last.get(model, board.newest) < board.newest
-            else "no answer yet",
-        )
-        for model in board.missing
-    ]
+def _miss(slug: str, model: str, snapshot: Snapshot, day: str | None = None) -> str | None:
+    """Return what became of the newest poll of an assistant, if it brought no answer."""
+    index = snapshot.line_indexes[slug]
+    if day is None and not index.withheld.keys().isdisjoint(index.newest(model, 1)):
+        return "withheld"
+    state = snapshot.aggregates[slug].states.get(model)
+    is_shown = state and state.failure and state.polled_at[:10] <= (day or state.polled_at)
+    return "failed" if is_shown else None
+
+
+def _missing_choices(board: Leaderboard, snapshot: Snapshot) -> Iterator[Choices]:
+    """Yield the rows of assistants that do not count, with the day of their last answer."""
+    aggregate = snapshot.aggregates[board.slug]
+    last = {
+        model: answer.poll.polled_at
+        for wording in aggregate.wordings
+        if wording.question == board.question
+        for model, answer in wording.latest.items()
+    }
+    for model in board.missing:
+        absence = "no answer yet"
+        if last.get(model, board.newest) < board.newest:
+            absence = f"no answer since {day_in_words(last[model][:10])}"
+        elif _miss(board.slug, model, snapshot) == "withheld":
+            absence = "its answer is withheld"
+        yield Choices(model, [None], absence=absence)
 
 
 def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:

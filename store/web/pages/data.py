@@ -15,9 +15,8 @@ from msgspec import Struct
 
 from store.disk import MISSING, Signature, signature_of
 from store.ledger import HEADS, LEDGER
-from store.publishing import manifest, metadata, tables
-from store.publishing.digests import SUMS
-from store.publishing.directories import CURRENT
+from store.publishing import manifest, tables
+from store.publishing.directories import CURRENT, SUMS
 from store.publishing.manifest import Manifest
 from store.records import Problem
 from store.web.answers import CACHE_CONTROL, Route
@@ -71,7 +70,7 @@ class DataFiles:
         try:
             response = send_file(
                 known.folder / name,
-                metadata.media_type(name),
+                manifest.media_type(name),
                 download_name=name.replace("/", "-"),
                 conditional=True,
                 etag=digest or True,
@@ -155,9 +154,9 @@ def context(known: PublishedDataset, view: View) -> dict[str, Any]:
         "has_parquet": found.has_parquet,
         "present": view.snapshot.present,
         "heads": heads[: -HEADS_SHOWN - 1 : -1],
-        "cite": metadata.cite_as(found),
-        "structured": metadata.structured(found, at),
+        "cite": manifest.cite_as(found),
+        "structured": manifest.structured(found, at),
     }
 
 
-_DESCRIBING = (*metadata.NAMES, "catalogue.jsonl")
+_DESCRIBING = (*manifest.NAMES, "catalogue.jsonl")

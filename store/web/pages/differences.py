@@ -1,14 +1,33 @@
-"""What differs between two days of a category: who moved, came or went, who changed its mind."""
+"""Differences between two days of a category: places, first choices, and what else happened.
+
+Like is compared with like: the same assistants, asked the same question in the same way.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from msgspec import Struct
 
+from store.rankings import sentences
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import CountedAnswer
+from store.rankings.merging import Asking, places
+from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
-from store.rankings.timelines import Basis, Obstacle, places
-from store.snapshot import Snapshot
+from store.rankings.runs import VersionChange
+from store.rankings.sentences import listed
 from store.web import as_of
-from store.web.as_of import Lines
+from store.web.view import View
+
+Obstacle = Literal["question", "assistants", "instrument"]
+"""An obstacle to comparing two rankings: what was asked, who answered, how it was asked."""
+
+FIRST: Mapping[Obstacle, str] = {
+    "question": "The first ranking for this question",
+    "assistants": "The first ranking of these assistants",
+    "instrument": "The first ranking since the way of asking changed",
+}
+"""The name of a ranking that cannot be compared with the one before."""
 
 
 class Shift(Struct, frozen=True):
@@ -22,22 +41,24 @@ class Shift(Struct, frozen=True):
 
     @property
     def move(self) -> int | None:
-        """How many places it rose, or fell, below 0; ``None`` if it came or went."""
+        """The places it rose, or fell, below 0; ``None`` if it is new or dropped out."""
         return None if self.before is None or self.after is None else self.before - self.after
 
 
-class Mind(Struct, frozen=True):
-    """An assistant's #1 on each of two days, if it counts; what it ``says`` of the later, when.
+class FirstChoice(Struct, frozen=True):
+    """An assistant's #1 on each of two days, if it counts, and its ``reason`` for the later.
 
-    ``comparable`` if both answer the same question, asked in the same way.
+    ``comparable`` if both answer the same question, asked in the same way; ``support`` says how
+    firm a changed choice is.
     """
 
     model: str
     comparable: bool
     before: ProductProfile | None
     after: ProductProfile | None
-    says: str | None
-    said_on: str | None
+    reason: str | None
+    answered_on: str | None
+    support: str
 
     @property
     def changed(self) -> bool:
@@ -47,54 +68,82 @@ class Mind(Struct, frozen=True):
 
 
 class Differences(Struct, frozen=True):
-    """Two days of a category; ``obstacle`` is what keeps their places from being compared."""
+    """Two days of a category; ``obstacle`` is what keeps their places from being compared.
+
+    ``leader`` says in a sentence who leads, ``unchanged`` pairs assistants with the product that
+    they still put first. ``events`` are dated sentences of all days up to the later, newest first.
+    """
 
     start: str
     end: str
     before: Leaderboard
     after: Leaderboard
-    shifts: list[Shift]
-    minds: list[Mind]
     obstacle: Obstacle | None
+    leader: str
+    shifts: list[Shift]
+    choices: list[FirstChoice]
+    unchanged: list[tuple[str, str]]
+    events: list[tuple[str, str]]
 
 
 def between(
-    snapshot: Snapshot, slug: str, start: str | None, end: str | None, lines: Lines
+    view: View, board: Leaderboard, start: str | None = None, end: str | None = None
 ) -> Differences | None:
-    """What differs between the ends of two UTC days.
+    """Return what differs between the ends of two UTC days; ``board`` is the later ranking.
 
     Days not given are the last two that brought answers; ``None`` where only one did.
 
     Raises:
-        HistoryError: ``lines`` cannot read a file just now.
+        HistoryError: the history cannot be read just now.
     """
-    polls = as_of.polls_until(snapshot, slug, end or as_of.newest_day(snapshot, slug), lines)
-    answered = [p for p in polls if p.succeeded and p.model in snapshot.models]
-    days = sorted({poll.polled_at[:10] for poll in answered})
+    configured = (*board.models, *board.missing)
+    days = sorted({a.polled_at[:10] for a in board.log if a.model in configured})
     if start is None:
         start = days[-2] if len(days) > 1 else ""
-    before = as_of.leaderboard(snapshot, slug, start, lines)
-    after = as_of.ranked(snapshot, slug, polls)
-    if before is None or after is None:
+    before = as_of.leaderboard(view.snapshot, board.slug, start, view.lines) if start else None
+    if before is None:
         return None
+    obstacle = _obstacle(before, board)
+    choices = list(_first_choices(before, board, view))
+    unchanged: dict[ProductId, list[str]] = {}
+    for choice in choices:
+        if choice.comparable and choice.after and choice.before == choice.after:
+            unchanged.setdefault(choice.after.id, []).append(choice.model)
     return Differences(
         start=start,
         end=end or days[-1],
         before=before,
-        after=after,
-        shifts=_shifts(before, after, snapshot),
-        minds=_minds(before, after, snapshot),
-        obstacle=_basis(before).obstacle(_basis(after)),
+        after=board,
+        obstacle=obstacle,
+        leader=_leader(before, board, obstacle, view),
+        shifts=_shifts(before, board, view),
+        choices=choices,
+        unchanged=[(listed(models), view.name(id_)) for id_, models in unchanged.items()],
+        events=sorted(_events(board, view), reverse=True),
     )
 
 
-def _shifts(before: Leaderboard, after: Leaderboard, snapshot: Snapshot) -> list[Shift]:
-    """Every product ranked on either day: by its later rank, then those that went."""
+def _obstacle(before: Leaderboard, after: Leaderboard) -> Obstacle | None:
+    """Return what keeps the places of two rankings from being compared."""
+    old, new = _instruments(before), _instruments(after)
+    if before.question != after.question:
+        return "question"
+    if old.keys() != new.keys():
+        return "assistants"
+    return None if old == new else "instrument"
+
+
+def _instruments(board: Leaderboard) -> dict[str, str | None]:
+    return {answer.model: answer.answered.poll.instrument or None for answer in board.counted}
+
+
+def _shifts(before: Leaderboard, after: Leaderboard, view: View) -> list[Shift]:
+    """Return every product ranked on either day: by its later rank, then those that dropped out."""
     old, new = ({e.product: e.score for e in board.entries} for board in (before, after))
     ranks = places(before.entries), places(after.entries)
     return [
         Shift(
-            product=snapshot.products[id_],
+            product=view.snapshot.products[id_],
             before=ranks[0].get(id_),
             after=ranks[1].get(id_),
             points_before=old.get(id_),
@@ -104,29 +153,71 @@ def _shifts(before: Leaderboard, after: Leaderboard, snapshot: Snapshot) -> list
     ]
 
 
-def _minds(before: Leaderboard, after: Leaderboard, snapshot: Snapshot) -> list[Mind]:
-    """Every configured assistant that counts on either day."""
-    old, new = ({a.model: a for a in board.counted} for board in (before, after))
-    bases = [_basis(board) for board in (before, after)]
-    same_question = bases[0].question == bases[1].question
-    instruments = [basis.instruments for basis in bases]
-    return [
-        Mind(
-            model=model,
-            comparable=same_question and instruments[0].get(model) == instruments[1].get(model),
-            before=_first(old.get(model), snapshot),
-            after=_first(new.get(model), snapshot),
-            says=new[model].answered.poll.reason if model in new else None,
-            said_on=new[model].answered.poll.polled_at[:10] if model in new else None,
+def _first_choices(before: Leaderboard, after: Leaderboard, view: View) -> Iterator[FirstChoice]:
+    """Yield the choice of every configured assistant that counts on either day."""
+    products = view.snapshot.products
+    old, new = ({a.model: a.answered for a in board.counted} for board in (before, after))
+    instruments = _instruments(before), _instruments(after)
+    for model in view.snapshot.models:
+        first, now = old.get(model), new.get(model)
+        is_same = before.question == after.question and (
+            instruments[0].get(model) == instruments[1].get(model)
         )
-        for model in snapshot.models
-        if model in old or model in new
-    ]
+        if first or now:
+            yield FirstChoice(
+                model=model,
+                comparable=is_same,
+                before=products[first.first] if first else None,
+                after=products[now.first] if now else None,
+                reason=now.poll.reason if now else None,
+                answered_on=now.poll.polled_at[:10] if now else None,
+                support=_support(after, model, products[now.first], products[first.first])
+                if first and now
+                else "",
+            )
 
 
-def _basis(board: Leaderboard) -> Basis:
-    return Basis.of([answer.answered for answer in board.counted])
+def _support(board: Leaderboard, model: str, now: ProductProfile, before: ProductProfile) -> str:
+    """Return how firm a choice is over the last answers of an assistant."""
+    firsts = Counter(answer.places[0] for answer in board.windows[model])
+    of = firsts.total()
+    if firsts[before.id] > firsts[now.id]:
+        return (
+            f"It still said {before.name} in {firsts[before.id]} of its last {of} answers, so this "
+            "may be chance."
+        )
+    if of == 1:
+        return "It has answered only once since."
+    return f"{now.name} came first in {firsts[now.id]} of its last {of} answers."
 
 
-def _first(answer: CountedAnswer | None, snapshot: Snapshot) -> ProductProfile | None:
-    return snapshot.products[answer.answered.first] if answer else None
+def _leader(before: Leaderboard, after: Leaderboard, obstacle: Obstacle | None, view: View) -> str:
+    """Return whether another product leads the merged ranking than before."""
+    names = listed([view.name(product) for product in after.firsts])
+    verb = "leads" if len(after.firsts) == 1 else "lead"
+    if obstacle:
+        return f"{FIRST[obstacle]}: {names} {verb}."
+    if set(before.firsts) == set(after.firsts):
+        return f"{names} still {verb}."
+    return f"{names} now {verb}; before, {listed([view.name(id_) for id_ in before.firsts])} did."
+
+
+def _events(board: Leaderboard, view: View) -> Iterator[tuple[str, str]]:
+    """Yield what happened beyond noise: another version, another way of asking, another leader."""
+    askings: dict[str, Asking] = {}
+    renewed: dict[tuple[str, bool], list[str]] = {}
+    for answer in board.log:
+        model, date, asking = answer.model, answer.polled_at[:10], answer.asking
+        before = askings.get(model, asking)
+        askings[model] = asking
+        if before is asking or model not in view.snapshot.models:
+            continue
+        if version := VersionChange.of(model, before.version, asking.version):
+            yield date, sentences.version_change(version)
+        if before.instrument != asking.instrument:
+            renewed.setdefault((date, before.instrument is not None), []).append(model)
+    for (date, is_known), models in renewed.items():
+        yield date, sentences.asked_anew(models, is_known=is_known)
+    for day in board.leader_changes:
+        if day.leader:
+            yield day.date, sentences.leader_change(day.leader, view.name)

@@ -5,7 +5,7 @@ newest day. Older ones are on the pages that it names (RFC 5005, ``next_url``).
 """
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,8 +14,7 @@ from store.rankings import sentences
 from store.rankings.changes import Change
 from store.web import lookup
 from store.web.answers import Route
-from store.web.pages.contexts import PickChange, pick_changes
-from store.web.pages.routes import of_category, of_product, page, resource
+from store.web.pages.routes import of_category, page, resource
 from store.web.queries import FeedOf, FeedPart
 from store.web.view import View
 
@@ -71,62 +70,19 @@ def changes_json(view: View, query: FeedPart) -> bytes:
 )
 def category_atom(view: View, query: FeedOf) -> dict[str, Any]:
     """Show the changes of one category."""
-    board = lookup.board(view, query.slug, lambda slug: view.at.feed("best", slug))
+    board = lookup.board(view, query.slug, view.at.feed)
     changes = view.snapshot.aggregates[board.slug].changes[::-1]
     return {
         "id": identity("feed", board.slug),
         "title": f"{board.category.title}: changes of a #1",
         "subtitle": f"When an assistant’s #1 becomes another product. “{board.question}”",
         "page": view.at.category_page(board.slug),
-        **_part(view, query, changes, view.at.feed("best", board.slug)),
+        **_part(view, query, changes, view.at.feed(board.slug)),
         "answered": board.newest,
     }
 
 
-@page(
-    "/feeds/product/<slug>.atom",
-    "feed.atom.xml",
-    basis=of_product,
-    same=lambda view, query: view.at.product(query.slug),
-    media_type=ATOM,
-)
-def product_atom(view: View, query: FeedOf) -> dict[str, Any]:
-    """Show where a product became an assistant's #1, or lost that place."""
-    product = lookup.product(view, query.slug, lambda slug: view.at.feed("product", slug))
-    changes = _newest_first(
-        change
-        for slug in product.categories
-        for change in view.snapshot.aggregates[slug].changes
-        if product.id in (change.previous, change.current)
-    )
-    return {
-        "id": identity("feed", f"product/{product.id}"),
-        "title": f"{product.name}: won and lost #1s",
-        "subtitle": f"When {product.name} becomes an assistant's #1 for a category, or another "
-        "does.",
-        "page": view.at.product_page(product.slug),
-        **_part(view, query, changes, view.at.feed("product", product.slug)),
-        "answered": product.first_mention,
-    }
-
-
-@page("/feeds/topics/<slug>.atom", "feed.atom.xml", media_type=ATOM)
-def topic_atom(view: View, query: FeedOf) -> dict[str, Any]:
-    """Show the changes of a topic's categories."""
-    topic = lookup.topic(view, query.slug)
-    boards, aggregates = topic.leaderboards, view.snapshot.aggregates
-    changes = _newest_first(c for board in boards for c in aggregates[board.slug].changes)
-    return {
-        "id": identity("feed", f"topic/{topic.slug}"),
-        "title": f"{topic.title}: changes of a #1",
-        "subtitle": "When an assistant's #1 for one of its categories becomes another product.",
-        "page": view.at.topic_page(topic.slug),
-        **_part(view, query, changes, view.at.feed("topics", topic.slug)),
-        "answered": max((board.newest for board in boards), default=NEVER),
-    }
-
-
-ROUTES: tuple[Route, ...] = (changes_atom, changes_json, category_atom, product_atom, topic_atom)
+ROUTES: tuple[Route, ...] = (changes_atom, changes_json, category_atom)
 
 
 def _part(view: View, query: FeedPart, changes: Sequence[Change], address: str) -> dict[str, Any]:
@@ -142,14 +98,8 @@ def _part(view: View, query: FeedPart, changes: Sequence[Change], address: str) 
     return {
         "address": f"{address}?before={query.before}" if query.before else address,
         "following": f"{address}?before={last}" if last else None,
-        "items": [_item(flip, view) for flip in pick_changes(changes[start:end], view.snapshot)],
+        "items": [_item(change, view) for change in changes[start:end]],
     }
-
-
-def _newest_first(changes: Iterable[Change]) -> list[Change]:
-    """Return changes, newest first; within one second by category and assistant."""
-    order = sorted(changes, key=lambda change: (change.slug, change.model))
-    return sorted(order, key=lambda change: change.current_at, reverse=True)
 
 
 def identity(kind: str, key: str) -> str:
@@ -170,25 +120,26 @@ def _proof(view: View) -> str:
     )
 
 
-def _item(flip: PickChange, view: View) -> dict[str, Any]:
+def _item(change: Change, view: View) -> dict[str, Any]:
     """Return a change as an item; its id follows from the poll that brought the change."""
-    change = flip.change
-    told = f' {change.model}\'s reason: "{change.reason}"' if change.reason else ""
+    title = view.snapshot.aggregates[change.slug].category.title
+    before, after = view.name(change.previous), view.name(change.current)
     status = (
         "Confirmed by its next answer." if change.confirmed else "Not confirmed by a second answer."
     )
     if change.version:
         status += f" It {sentences.coincidence(change.version)}."
+    reason = f' {change.model}\'s reason: "{change.reason}"' if change.reason else ""
     heads = view.snapshot.ledger.heads
     head = next((x for x in reversed(heads) if x.day < change.current_at[:10]), None)
     proof = f" The head of {head.day}, before it: {head.root}" if head else ""
     return {
         "id": identity("change", change.poll),
         "url": view.at.category_page(change.slug),
-        "title": f"{flip.title}: {change.model} now ranks {flip.after.name} #1",
+        "title": f"{title}: {change.model} now ranks {after} #1",
         "content_text": (
-            f"{change.model} moved from {flip.before.name} ({change.previous_at[:10]}) to "
-            f"{flip.after.name} ({change.current_at[:10]}). {status}{told}{proof}"
+            f"{change.model} moved from {before} ({change.previous_at[:10]}) to {after} "
+            f"({change.current_at[:10]}). {status}{reason}{proof}"
         ),
         "date_published": change.current_at,
         "tags": ["confirmed" if change.confirmed else "unconfirmed"],

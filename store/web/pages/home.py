@@ -6,18 +6,19 @@ from typing import Any
 
 from msgspec import Struct
 
+from store.rankings.changes import Change
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.sentences import listed, number_in_words
-from store.rankings.topics import RankedTopic
+from store.rankings.site_summary import RankedTopic
 from store.snapshot import Snapshot
 from store.web.pages.answer_box import Square, level_in_words, squares_now
-from store.web.pages.contexts import PickChange, pick_changes
 from store.web.pages.routes import page
 from store.web.queries import Query
 from store.web.view import View
 
 RACES = 4
-CHANGES = 10
+CHANGES, CATEGORIES = 10, 4
+"""Changes that held: the newest, and the categories of theirs that are shown."""
 TOPICS = 5
 """Topics of a group that the home page lists; the page of all topics has the others."""
 MIN_CATEGORIES = 10
@@ -49,9 +50,9 @@ def home(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     snapshot = view.snapshot
     ranked = snapshot.summary.ranked
     confirmed = (change for change in snapshot.summary.changes if change.confirmed)
-    by_category: dict[str, list[PickChange]] = {}
-    for flip in pick_changes(islice(confirmed, CHANGES), snapshot):
-        by_category.setdefault(flip.change.slug, []).append(flip)
+    by_category: dict[str, list[Change]] = {}
+    for change in islice(confirmed, CHANGES):
+        by_category.setdefault(change.slug, []).append(change)
     agreed = [_race(board, snapshot) for board in islice(_agreed(ranked), RACES)]
     divided = [_race(board, snapshot) for board in _divided(ranked)]
     examples = [race.board for race in (*divided, *agreed)]
@@ -62,9 +63,7 @@ def home(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
         "examples": sorted(examples or ranked, key=lambda b: len(b.category.subject))[:RACES],
         "findings": list(_findings(snapshot)),
         "groups": _groups(snapshot.summary.topics),
-        "confirmed": [
-            (flips[0].title, slug, flips) for slug, flips in islice(by_category.items(), 4)
-        ],
+        "confirmed": list(islice(by_category.items(), CATEGORIES)),
     }
 
 

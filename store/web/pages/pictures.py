@@ -6,13 +6,9 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any
 
-import msgspec
-
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import PLACES
-from store.rankings.products import ProductProfile
-from store.rankings.sentences import listed
-from store.rankings.timelines import places
+from store.rankings.merging import PLACES, Entry, places
+from store.rankings.sentences import agreement_wording, listed
 from store.web import lookup
 from store.web.answers import Body, Route
 from store.web.pages.answer_box import level_in_words
@@ -20,6 +16,7 @@ from store.web.pages.routes import of_category, of_product, page, resource
 from store.web.queries import OfCategory, Slug
 from store.web.rendering import render_page
 from store.web.shapes import CategoryVerdict
+from store.web.verdicts import category_verdict
 from store.web.view import View
 
 SVG = "image/svg+xml"
@@ -68,60 +65,49 @@ def _of_both(view: View, slug: str, product: str) -> Hashable:
     return of_category(view, slug), of_product(view, product)
 
 
-def _service_links(view: View, _: Any) -> str:
-    return view.service_links
-
-
 def _same(view: View, query: OfCategory) -> str:
     return view.at.category(query.slug)
 
 
-def badge(board: Leaderboard, product: ProductProfile, view: View) -> dict[str, Any]:
-    """What a badge says, in the words of the shields.io endpoint schema."""
-    sample = "sample: " if view.site.sample else ""
-    level = board.certainty.level
+@resource("/badge/<slug>/<product>.svg", SVG, basis=_of_both)
+def badge(view: View, query: Place) -> bytes:
+    """Draw a product's place, how sure it is, and the date, on halves as wide as their texts."""
+    board, product = lookup.place(view, query.slug, query.product)
     entry = next((entry for entry in board.entries if entry.product == product.id), None)
-    message = fitted(product.name, 1, MOST_NAME * 0.64)
-    if entry is None:
-        message += " not ranked"
-    else:
-        place = places(board.entries)[product.id]
-        message += f" {'tied ' if entry.tied else ''}#{place} of {len(board.entries)}"
-        likely = board.ranges.get(product.id)
-        if entry.rank == 1 or likely is None:
-            message += f" · {level_in_words(board)[0].lower()}"
-        elif likely[0] != likely[1]:
-            message += f" · likely {likely[0]}\N{EN DASH}{likely[1]}"
-    return {
-        "schemaVersion": 1,
-        "label": fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * 0.64),
-        "message": f"{message} · {board.updated}",
-        "color": _COLOURS.get(level, _PLAIN) if entry and entry.rank == 1 else _PLAIN,
-    }
+    sample = "sample: " if view.site.sample else ""
+    label = fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * 0.64)
+    standing = _standing(board, entry) if entry else "not ranked"
+    name = fitted(product.name, 1, MOST_NAME * 0.64)
+    message = f"{name} {standing} · {board.updated}"
+    is_first = entry is not None and entry.rank == 1
+    return render_page(
+        "badge.svg",
+        view,
+        label=label,
+        message=message,
+        colour=_COLOURS.get(board.certainty.level, _PLAIN) if is_first else _PLAIN,
+        widths=[round(width(text, BADGE_TEXT)) for text in (label, message)],
+        alt=f"{product.name}: {message} for {label} ({view.site.name})",
+    )
 
 
-@resource("/badge/<slug>/<product>.svg", SVG, basis=_of_both, link=_service_links)
-def drawn_badge(view: View, query: Place) -> bytes:
-    """Draw rank, certainty and date, on halves as wide as their texts."""
-    board, product = lookup.place(view, query.slug, query.product, "svg")
-    said = badge(board, product, view)
-    label, message = (round(width(said[part], BADGE_TEXT)) for part in ("label", "message"))
-    alt = f"{product.name}: {said['message']} for {said['label']} ({view.site.name})"
-    return render_page("badge.svg", view, badge=said, label=label, message=message, alt=alt)
-
-
-@resource("/badge/<slug>/<product>.json", "application/json", basis=_of_both, link=_service_links)
-def shield(view: View, query: Place) -> bytes:
-    """Return the same for shields.io's endpoint badge."""
-    found = lookup.place(view, query.slug, query.product, "json")
-    return msgspec.json.encode(badge(*found, view))
+def _standing(board: Leaderboard, entry: Entry) -> str:
+    """Return a product's place with how sure it is: "#1 of 7 · clear lead"."""
+    place = places(board.entries)[entry.product]
+    standing = f"{'tied ' if entry.tied else ''}#{place} of {len(board.entries)}"
+    likely = board.ranges.get(entry.product)
+    if entry.rank == 1 or likely is None:
+        return f"{standing} · {level_in_words(board)[0].lower()}"
+    if likely[0] == likely[1]:
+        return standing
+    return f"{standing} · likely {likely[0]}\N{EN DASH}{likely[1]}"
 
 
 @page("/embed/best/<slug>.svg", "ranking.svg", basis=of_category, same=_same, media_type=SVG)
 def ranking(view: View, query: OfCategory) -> dict[str, Any]:
     """Draw a ranking's first places, with their source."""
     board = lookup.board(view, query.slug, view.at.ranking_picture)
-    verdict = view.category_verdict(board)
+    verdict = category_verdict(view, board)
     room, best = EMBEDDED_WIDTH - 40, places(board.entries)
     most = PLACES * len(board.counted)
     rows = [
@@ -167,7 +153,7 @@ def _card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str,
     names = listed([view.snapshot.products[product].name for product in board.firsts])
     sizes = [size for size in (72, 60, 48) if len(lines(names, size, room, 99)) == 1]
     size = sizes[0] if sizes else 48
-    wording = view.wording(board)
+    wording = agreement_wording(board, view.name, view.site.stale_after_days)
     return {
         "titles": lines(verdict.title, 44, room, 2),
         "first": "Most recommended: a tie" if len(board.firsts) > 1 else "Most recommended",
@@ -206,7 +192,7 @@ def card(draw: Callable[[bytes], bytes]) -> Route:
     @resource("/cards/best/<slug>.png", PNG, basis=of_category)
     def drawn(view: View, query: OfCategory) -> Body:
         board = lookup.board(view, query.slug, view.at.card)
-        context = _card(board, view.category_verdict(board), view)
+        context = _card(board, category_verdict(view, board), view)
         source = render_page("card.svg", view, **context) + mark_of(draw)
         headers = {"Content-Type": PNG, "Link": view.page_link(_same(view, query))}
         return Body(source, headers, draw=draw)
@@ -217,7 +203,7 @@ def card(draw: Callable[[bytes], bytes]) -> Route:
 def routes() -> tuple[Route, ...]:
     """Return every picture; cards only where they can be drawn."""
     draw = rasteriser()
-    return (drawn_badge, shield, ranking, *([card(draw)] if draw else []))
+    return (badge, ranking, *([card(draw)] if draw else []))
 
 
 def width(text: str, size: float) -> float:

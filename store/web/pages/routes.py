@@ -1,16 +1,34 @@
-"""Pages as routes: a function gives what a template is filled with."""
+"""Pages: a function that gives what a template is filled with, as a route; errors as pages."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Container, Hashable, Mapping
 from typing import Any, get_type_hints
 
+from flask import Request, request
+
+from store.text import MAX_SLUG
 from store.web.answers import CACHE_CONTROL, Body, Route
+from store.web.errors import Refused, Suggestion
 from store.web.rendering import HTML, render_page
 from store.web.view import View
+
+MACHINES = (
+    "/api/", "/mcp", "/healthz", "/livez", "/readyz", "/.well-known/", "/feeds/", "/static/",
+    "/search/suggest", "/data/", "/badge/", "/embed/", "/cards/",
+)  # fmt: skip
+"""Where programs read; their errors stay problem details."""
+
+HEADINGS = {
+    400: "This address cannot be read",
+    404: "There is nothing here",
+    410: "This is gone",
+    503: "This cannot be shown just now",
+}
+"""What pages say instead of the phrase of a status."""
 
 
 def summary(view: View, **_: str) -> Hashable:
     """Return the basis of what is over everything."""
-    return view.snapshot.generations.summary
+    return view.snapshot.step
 
 
 def of_category(view: View, slug: str) -> Hashable:
@@ -18,14 +36,12 @@ def of_category(view: View, slug: str) -> Hashable:
 
     What is not there has the snapshot's own, so that it is found as soon as it is.
     """
-    generations = view.snapshot.generations
-    return generations.categories.get(slug, -generations.newest)
+    return view.snapshot.board_steps.get(slug, -view.snapshot.step)
 
 
-def of_product(view: View, slug: str) -> Hashable:
-    """Return the basis of what follows from a product."""
-    generations, id_ = view.snapshot.generations, view.snapshot.product_slugs.get(slug, "")
-    return generations.products.get(id_, -generations.newest)
+def of_product(view: View, slug: str) -> Hashable:  # noqa: ARG001 - of the whole snapshot
+    """Return the basis of what follows from a product: made in 3 ms, it is any change's."""
+    return view.snapshot.step
 
 
 def page(
@@ -58,15 +74,14 @@ def resource(
     media_type: str,
     *,
     basis: Callable[..., Hashable] = summary,
-    link: Callable[[View, Any], str] = lambda view, _: view.page_link(),
     needs_history: bool = True,
 ) -> Callable[[Callable[[View, Any], bytes | Body]], Route]:
     """Make an address of a function that gives bytes, or a whole body."""
 
-    def encode(view: View, query: Any, found: bytes | Body) -> Body:
-        if isinstance(found, Body):
-            return found
-        return Body(found, {"Content-Type": media_type, "Link": link(view, query)})
+    def encode(view: View, query: Any, content: bytes | Body) -> Body:  # noqa: ARG001
+        if isinstance(content, Body):
+            return content
+        return Body(content, {"Content-Type": media_type, "Link": view.page_link()})
 
     return _route(rule, encode, basis, needs_history=needs_history)
 
@@ -87,3 +102,39 @@ def _route(
         basis=basis,
         needs_history=needs_history,
     )
+
+
+def is_for_people(given: Request, pages: Container[str]) -> bool:
+    """Return whether an error belongs to one of our pages, or a browser asks for something unknown.
+
+    No cache keeps an error, so this may depend on what is accepted.
+    """
+    if given.path.startswith(MACHINES):
+        return False
+    return given.endpoint in pages or "text/html" in given.headers.get("Accept", "")
+
+
+def error_page(view: View, refused: Refused) -> bytes:
+    """Return a page that says what a problem detail says."""
+    suggestions = refused.suggestions or _suggestions(refused, view)
+    api = view.at.api("")
+    return render_page(
+        "error.html",
+        view,
+        status=refused.status,
+        heading=refused.heading or HEADINGS.get(refused.status, refused.phrase),
+        detail=refused.sentence,
+        suggestions=[(s.title, s.api.removeprefix(api).removesuffix(".json")) for s in suggestions],
+    )
+
+
+def _suggestions(refused: Refused, view: View) -> list[Suggestion]:
+    """Return the categories or products that a mistyped path may have meant."""
+    kind, _, wanted = request.path.strip("/").rpartition("/")
+    malformed = refused.status == 400 and kind in ("best", "product")  # noqa: PLR2004
+    if refused.status != 404 and not malformed:  # noqa: PLR2004
+        return []
+    wanted = wanted[:MAX_SLUG].casefold()
+    if kind == "product":
+        return view.suggested_products(wanted)
+    return view.suggested_categories(wanted)

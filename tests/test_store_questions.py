@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-    from store.memory import Store
+    from store.store import Store
 
 CRM = "crm-software"
 

@@ -1,31 +1,35 @@
 """The store: one current snapshot of a data directory, swapped for the next by one assignment.
 
 Readers take :attr:`Store.snapshot` once and need no lock. Whatever changes (an appended poll, a
-saved file, another process's work) comes in by :meth:`Store.reload` alone.
+saved file, another process's work) comes in by :meth:`Store.reload` alone, which a
+:class:`Watcher` calls again and again in a process that serves.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
+import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from store.counting import history_files
-from store.edits import name_clashes, tell_edits
 from store.files import DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.line_codec import redacted
 from store.records import Problem
-from store.snapshot import Histories, derive
+from store.snapshot import derive
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from store.counting import LineIndex
+    from store.data_file import JsonPath
     from store.files import Catalogue
+    from store.rankings.names import Names, Spelling
     from store.records import Poll
     from store.snapshot import Snapshot
 
@@ -74,9 +78,8 @@ class Store:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What keeps the service from being what its files say; empty when all is well."""
-        found = (self._fault, self.history.fault)
-        faults = [fault for fault in found if fault]
+        """Everything that keeps the service from being what its files say, the gravest first."""
+        faults = [fault for fault in (self._fault, self.history.fault) if fault]
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
     def reload(self, *, settled: bool = False) -> None:
@@ -138,42 +141,34 @@ class Store:
         return recorded
 
     def lines(self, line_index: LineIndex, positions: Sequence[int]) -> list[bytes]:
-        """The lines of history at these positions of an index, withheld texts replaced.
+        """Return the lines of history at these positions of an index, withheld texts replaced.
 
         Raises:
             HistoryError: a file cannot be read, or no longer holds what was read from it.
         """
         spans: dict[int, list[tuple[int, int]]] = {}
         for i in positions:
-            spans.setdefault(line_index.file[i], []).append(
-                (line_index.start[i], line_index.end[i])
-            )
-        read = {
-            file: iter(self.history.lines(line_index.files[file], wanted))
-            for file, wanted in spans.items()
+            span = line_index.start[i], line_index.end[i]
+            spans.setdefault(line_index.file[i], []).append(span)
+        texts = {
+            file: iter(self.history.lines(line_index.files[file], spans[file])) for file in spans
         }
-        withheld, lines = (
-            line_index.withheld,
-            ((i, next(read[line_index.file[i]])) for i in positions),
-        )
+        withheld = line_index.withheld
+        lines = ((i, next(texts[line_index.file[i]])) for i in positions)
         return [redacted(line, withheld[i]) if i in withheld else line for i, line in lines]
 
     def _follow(self, catalogue: Catalogue) -> None:
         """Derive the snapshot of the files as they are, and swap it in whole."""
         before = self._snapshot
-        following = derive(before, catalogue, Histories.of(self.history))
+        following = derive(before, catalogue, self.history)
         if before is following:
             return
         if before and catalogue is not before.catalogue:
-            tell_edits(before, following)
+            _tell_edits(before, following)
         if before and before.summary.index.is_prepared:
             following.summary.prepare()
-        self._swap(following)
+        self._snapshot, self.made_at = following, time.time()
         self._clashes = tuple(name_clashes(following.names, self._files))
-
-    def _swap(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self.made_at = time.time()
 
     def _tell(self) -> None:
         """Log every problem of the files that was not there at the last look."""
@@ -189,3 +184,86 @@ def append(
     """Append polls of one category to its history; see :meth:`History.append`."""
     files = history_files(polls[0].slug, catalogue.categories)
     return history.append(polls, now, withheld=catalogue.withheld, beside=files[:-1])
+
+
+def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
+    """Yield a problem for every name or alias that several product files claim, at each place."""
+    for claims in names.contested():
+        for claim in claims:
+            others = {f"products/{other.slug}.json" for other in claims if other.slug != claim.slug}
+            product = names.products[claim.slug]
+            path: JsonPath = ("name",)
+            if claim.title != product.name:
+                path = ("aliases", product.aliases.index(claim.title))
+            yield files.problem_at(
+                f"products/{claim.slug}.json",
+                path,
+                f'"{claim.title}" is also claimed by {", ".join(sorted(others))}; '
+                "until one gives it up it belongs to neither, and ranks as a product of its own",
+            )
+
+
+def _tell_edits(before: Snapshot, after: Snapshot) -> None:
+    """Log what an edit did to questions and names: warnings, which no server leaves out."""
+    for slug, board in after.leaderboards.items():
+        earlier = before.leaderboards.get(slug)
+        if board.next_question and earlier and earlier.next_question != board.next_question:
+            log.warning(
+                "categories/%s.json: a new question: each assistant is due to be asked it "
+                "(`flask check` says what that costs), and the answers to the one before stand "
+                "until all have answered; if both mean the same, list that in former_questions",
+                slug,
+            )
+    old, new = _addresses(before), _addresses(after)
+    if count := len({place[1][0] for place in old if new.get(place, old[place]) != old[place]}):
+        names = "1 name" if count == 1 else f"{count:,} names"
+        log.warning("an edit moved %s to other products; see `flask check`", names)
+
+
+def _addresses(snapshot: Snapshot) -> dict[tuple[str, Spelling], str]:
+    """Return by category and spelling the address of the product that it stands for, if any."""
+    slugs = {id_: profile.slug for id_, profile in snapshot.products.items()}
+    slugs |= {slug: slug for slug in snapshot.catalogue.products}
+    return {
+        (category, spelling): slugs[id_]
+        for category, aggregate in snapshot.aggregates.items()
+        for spelling, id_ in aggregate.resolved.items()
+        if id_ in slugs
+    }
+
+
+class Watcher:
+    """One daemon thread that looks at the files of a store.
+
+    It starts with the process that serves, be it ``flask run`` or a worker of gunicorn, so that
+    what is good is kept although nobody asks; elsewhere with the first request a process answers.
+    It never runs in a command, and ends with its store. Times are in seconds.
+    """
+
+    def __init__(self, store: Store, every: float = 0.5, rest: float = 0.2) -> None:
+        self._store = store
+        self._times = (every, rest)
+        self._process: int | None = None
+        self._lock = threading.Lock()
+
+    def ensure_running(self) -> None:
+        """Start watching in this process, the data brought up to date first."""
+        if self._process == os.getpid():
+            return
+        with self._lock:
+            if self._process != os.getpid():
+                self._process = os.getpid()
+                self._store.keep_current()
+                arguments = (weakref.ref(self._store), *self._times)
+                threading.Thread(target=_watch, args=arguments, name="watcher", daemon=True).start()
+
+
+def _watch(reference: weakref.ref[Store], every: float, rest: float) -> None:
+    """Look again and again, until nobody holds the store any more."""
+    while store := reference():
+        appended = store.appended
+        appended.clear()
+        store.keep_current(settled=True, prepare=True)
+        del store  # while this thread rests it must not keep the store alive
+        time.sleep(rest)  # what is appended meanwhile is one derivation, and editors finish
+        appended.wait(every - rest)

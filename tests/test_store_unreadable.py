@@ -12,7 +12,6 @@ from builders import (
     app_over,
     append,
     bodies,
-    close_days,
     prepared,
     same_as_fresh,
     write_data,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-    from store.memory import Store
+    from store.store import Store
 
 FILE = "crm-software.jsonl"
 BEST = "/api/v1/best/crm-software.json"
@@ -120,22 +119,6 @@ def test_at_the_start_it_is_unavailable_until_it_can_be_read(
     assert same_as_fresh(store, data)
 
 
-def test_what_goes_while_it_cannot_be_read_is_missed(
-    data: Path, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file that is deleted is lost, whatever was wrong with it before."""
-    before = bodies(store)
-    with monkeypatch.context() as patched:
-        replace_os(patched, UnreadableFiles(FILE))
-        poll_elsewhere(data)
-        store.reload()
-        close_days(data)
-        store.history.path("crm-software").unlink()
-        store.reload()
-    assert bodies(store) == before
-    assert "the file is gone" in store.problems[0].message
-
-
 def test_what_is_withheld_meanwhile_is_not_shown(
     data: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,20 +131,6 @@ def test_what_is_withheld_meanwhile_is_not_shown(
         store.reload()
         assert "best/crm-software.json" not in prepared(store)
     store.reload()
-    assert same_as_fresh(store, data)
-
-
-def test_a_poll_recorded_meanwhile_is_shown_when_it_can_be(
-    data: Path, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was appended and could not be read back is taken in later, and nothing is lost."""
-    before = bodies(store)
-    with monkeypatch.context() as patched:
-        replace_os(patched, UnreadableFiles(FILE, call="open", error=errno.EMFILE))
-        [recorded] = store.record([answered("C", ["Pipedrive"])], "2026-11-09T06:00:00Z")
-        assert bodies(store) == before
-    store.reload()
-    assert store.history.read("crm-software").polls[-1].poll == recorded
     assert same_as_fresh(store, data)
 
 

@@ -1,0 +1,272 @@
+"""Verification: whether lines, ledger and dataset are what follows from one another.
+
+Nothing that a source says of itself is believed: what is published is made anew from the lines with
+the same writers, and compared.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+
+from msgspec import field
+
+from store import ledger
+from store.disk import read_regular
+from store.history import History
+from store.ledger import FOLDER, HEADS, LEDGER, Entry, Head, Ledger, LedgerError
+from store.line_codec import Stamp, decode_line, id_of, redaction_of, stamp, whole
+from store.publishing import formats, manifest, trees
+from store.publishing.dataset import CATALOGUE, Draft, Source, restore_catalogue
+from store.publishing.directories import SUMS
+from store.rankings.sentences import plural
+from store.records import instrument_id
+from store.store import Store
+
+AROUND = 30
+"""Bytes shown on both sides of a difference."""
+OPEN, MOST = 64 << 20, 1 << 30
+"""Bytes of all lines of open days (of closed ones the ledger says), and of any other file."""
+LAST = (manifest.MANIFEST, trees.MANIFEST, "README.md", "datapackage.json", SUMS)
+"""Files that differ wherever another one does, so they are compared last."""
+
+
+class Difference(Exception):
+    """A difference from what follows; the sentence names the file and the place."""
+
+
+class Folder:
+    """The files of a folder, in folders below it too."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def names(self) -> set[str]:
+        """Return the names of all files."""
+        paths = (path for path in self._path.rglob("*") if path.is_symlink() or not path.is_dir())
+        return {path.relative_to(self._path).as_posix() for path in paths}
+
+    def read(self, name: str, most: int = MOST) -> bytes:
+        """Return the bytes of a file, ``most`` at most: it may be larger than the memory."""
+        try:
+            if (self._path / name).lstat().st_size <= most:
+                return read_regular(self._path / name)
+        except OSError as error:
+            raise Difference(f"{name} cannot be read: {error.strerror}") from None
+        raise Difference(f"{name} is larger than {most:,} bytes")
+
+
+class Journal(Ledger):
+    """A ledger that was replayed, and what a check of all lines showed.
+
+    ``records`` are the lines of the heads. ``entries`` has those of each file since its newest
+    acceptance, each with the newest day that was closed before, ``stamps`` the lines of each file.
+    ``open`` are the entries by which open lines would be closed, ``redacted`` the ids of withheld
+    lines; ``damaged`` says how many lines count nowhere, ``instruments`` has the first line that
+    names each, and ``unseen`` says what could not be looked at.
+    """
+
+    records: list[Head] = field(default_factory=list)
+    entries: dict[str, list[tuple[Entry, str]]] = field(default_factory=dict)
+    stamps: dict[str, list[Stamp]] = field(default_factory=dict)
+    open: list[Entry] = field(default_factory=list)
+    redacted: list[str] = field(default_factory=list)
+    damaged: int = 0
+    instruments: dict[str, str] = field(default_factory=dict)
+    unseen: str = ""
+
+    def add(self, entry: Entry) -> None:
+        """Take in the next line of the ledger."""
+        if entry.accepted:
+            self.entries.pop(entry.file, None)
+        self.entries.setdefault(entry.file, []).append((entry, self.closed))
+        super().add(entry)
+
+    def __str__(self) -> str:
+        """Say how many lines and heads there are, and which are odd."""
+        present = self.present(self.open)
+        counts = {
+            "of open days": present.lines - present.closed,
+            "withheld": len(self.redacted),
+            "damaged, which count nowhere": self.damaged,
+        }
+        heads = sum(not head.reopened for head in self.records)
+        parts = [f"{number:,} {kind}" for kind, number in counts.items() if number]
+        text = ", ".join([plural(present.lines, "line"), plural(heads, "head"), *parts])
+        for head in self.records:
+            text += f"; {head.day} was reopened: {head.reason}" if head.reopened else ""
+        for file, entry in sorted(self.accepted.items()):
+            text += f"; {file} cannot be checked before {entry.day}: {entry.reason}"
+        return f"{text}; root {present.root}"
+
+
+def read_ledger(proof: Folder, witnesses: Sequence[Head]) -> Journal:
+    """Return what a ledger says, whole and with the heads that were kept."""
+    texts = {name: proof.read(name) for name in (LEDGER, HEADS)}
+    for name, data in texts.items():
+        if whole(data) != data:
+            number = data.count(b"\n") + 1
+            raise Difference(f"{name}:{number}: the line is cut short")
+    try:
+        journal = Journal(records=[*ledger.records(HEADS, texts[HEADS], Head)])
+        ledger.parse(texts[LEDGER], texts[HEADS], journal)
+    except LedgerError as error:
+        raise Difference(str(error).removeprefix(f"{FOLDER}/")) from None
+    for head in witnesses:
+        roots = [other.root for other in journal.records if other.day == head.day and other.root]
+        if head.root not in roots:
+            there = f"here its root is {roots[-1]}" if roots else "here it is missing"
+            raise Difference(
+                f"{HEADS}: history up to {head.day} was rewritten or cut short: the head of that "
+                f"day that you kept has the root {head.root}, and {there}"
+            )
+    return journal
+
+
+def check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
+    """See that a history file is whole, and what the ledger says: lines, chain, days.
+
+    As evidence, redacted records stand in it for withheld lines.
+    """
+    *lines, tail = data.split(b"\n")
+    if tail:
+        raise Difference(f"{where}:{len(lines) + 1}: the line is cut short")
+    entries, is_evidence = journal.entries.get(file, []), where.endswith(".gz")
+    excused = max((entry.lines for entry, _ in entries if entry.accepted), default=0)
+    for number, line in enumerate(lines, start=1):
+        if is_evidence and redaction_of(line):
+            journal.redacted.append(id_of(line) if b'"id":"' in line else "")
+            continue
+        try:
+            if instrument := decode_line(line).instrument:
+                journal.instruments.setdefault(instrument, f"{where}:{number}")
+        except ValueError as error:
+            if number > excused:
+                raise Difference(f"{where}:{number}: {error}") from None
+            journal.damaged += 1
+    stamps = [stamp(line, published=is_evidence) for line in lines]
+    reaches = [*accumulate(stamps, ledger.extend, initial=ledger.start(file))]
+    first = 0
+    for entry, closed in entries:
+        there = reaches[min(entry.lines, len(lines))]
+        fits = there.reach == entry.reach
+        if not entry.accepted:
+            _check_times(stamps[first : entry.lines], first, closed, where)
+            day = max(there.day, ledger.day_after(closed))
+            fits = fits and first < entry.lines and day == entry.day
+        if not fits:
+            which = f"lines {first + 1:,} to {entry.lines:,} are not those that the ledger lists"
+            raise Difference(f"{where}:{first + 1}: {which} under {entry.day}")
+        first = entry.lines
+    _check_times(stamps[first:], first, journal.closed, where)
+    journal.stamps[file] = stamps
+    journal.open += journal.open_entries(file, stamps[first:])
+
+
+def check_instruments(journal: Journal, files: Folder) -> None:
+    """See that a data directory has the text of every instrument that a line names."""
+    for id_, line in journal.instruments.items():
+        try:
+            there = instrument_id(files.read(f"instruments/{id_}.json"))
+        except Difference as error:
+            raise Difference(f"{line} names the instrument {id_}: {error}") from None
+        if there != id_:
+            raise Difference(f"{line}: instruments/{id_}.json is not that text: its id is {there}")
+
+
+def check_dataset(
+    dataset: Folder, witnesses: Sequence[Head], work: Path, version: str
+) -> tuple[Journal, Store]:
+    """See that a dataset, written by this ``version`` of the service, follows from its lines.
+
+    The folder ``work`` gets the data directory that follows, ``data``, and its ``dataset``. Parquet
+    that another pyarrow wrote is taken as it is. Returns what the lines showed, and a store.
+    """
+    described, journal = _read_manifest(dataset, version), read_ledger(dataset, witnesses)
+    data, remade = work / "data", work / "dataset"
+    for folder in (data / "history", data / FOLDER, remade):
+        folder.mkdir(parents=True)
+    proof = {name: dataset.read(name) for name in (LEDGER, HEADS)}
+    for name, body in proof.items():
+        (data / FOLDER / name).write_bytes(body)
+    budget = OPEN + sum(entry.bytes for entry in journal.newest.values())
+    where = ""
+    try:
+        for file in sorted({*described.evidence, *journal.entries}):
+            where, text = manifest.EVIDENCE.format(file), b""
+            if file in described.evidence:
+                text = formats.unpacked(dataset.read(where, budget), budget)
+                (data / "history" / f"{file}.jsonl").write_bytes(text)
+            budget -= len(text)
+            check_file(journal, file, text, where)
+        where = CATALOGUE
+        restore_catalogue(dataset.read(where), data)
+    except ValueError as error:
+        raise Difference(f"{where}: {error}") from None
+    check_instruments(journal, Folder(data))
+    store = Store(data)
+    store.history = History(data / "history", published=True)
+    snapshot = store.snapshot
+    if unknown := set(journal.redacted) - snapshot.catalogue.withheld.keys() - {""}:
+        raise Difference(f"{CATALOGUE}: the poll {min(unknown)} is redacted and not withheld")
+    source = Source(data, lambda: snapshot, snapshot.catalogue.site.base_url, version)
+    draft = Draft(remade, source, snapshot, described.tools)
+    for name in draft.unwritable:
+        (remade / name).write_bytes(dataset.read(name))
+    if draft.unwritable:
+        needed = described.tools["pyarrow"]
+        journal.unseen = f"; NOT looked at: Parquet, which needs pyarrow {needed}"
+    draft.fill(proof)
+    compare_all(Folder(remade), dataset)
+    journal.damaged = sum(map(len, snapshot.damage.values()))
+    return journal, store
+
+
+def compare_all(expected: Folder, actual: Folder) -> None:
+    """See that the files that follow are there, byte for byte, and no other."""
+    follows = expected.names()
+    for name in sorted(follows ^ (actual.names() or follows)):
+        which = "is missing" if name in follows else "is there and does not follow"
+        raise Difference(f"{name} {which}")
+    for name in sorted(follows, key=lambda name: (LAST.index(name) if name in LAST else -1, name)):
+        body = expected.read(name)
+        compare(name, body, actual.read(name, max(2 * len(body), 1 << 20)))
+
+
+def compare(name: str, expected: bytes, actual: bytes) -> None:
+    """See that bytes are what follows; name the first that differs, and what is around it."""
+    if expected == actual:
+        return
+    pairs = enumerate(zip(expected, actual, strict=False))
+    at = next((i for i, (a, b) in pairs if a != b), min(len(expected), len(actual)))
+    there, follows = (
+        ascii(text[max(0, at - AROUND) : at + AROUND].decode("utf-8", "replace"))
+        for text in (actual, expected)
+    )
+    place = f"{name} differs at byte {at:,}"
+    raise Difference(f"{place}:\n  there:   {there}\n  follows: {follows}")
+
+
+def _check_times(stamps: Sequence[Stamp], first: int, closed: str, where: str) -> None:
+    early = [number for number, (_, _, day) in enumerate(stamps, first + 1) if "" < day <= closed]
+    if early:
+        raise Difference(
+            f"{where}:{early[0]}: {len(early):,} lines bear a time before the day they were "
+            f"listed under: {closed} was closed before they came"
+        )
+
+
+def _read_manifest(dataset: Folder, version: str) -> manifest.Manifest:
+    """Return the manifest of a dataset that this version can make anew."""
+    try:
+        described = manifest.decode(dataset.read(manifest.MANIFEST))
+    except ValueError as error:
+        raise Difference(f"{manifest.MANIFEST} is not a manifest: {error}") from None
+    here = {"the service": version, **formats.tools()}
+    there = {"the service": described.service, **described.tools}
+    for name in sorted((here.keys() | there.keys()) - {"pyarrow"}):
+        if there.get(name) != here.get(name):
+            raise Difference(
+                f"it was written by version {str(there.get(name))[:AROUND]} of {name[:AROUND]}, "
+                f"this is {here.get(name)}: install that to check it"
+            )
+    return described

@@ -1,0 +1,172 @@
+"""The poll history of a category: its shapes, and its lines as they stand in the files."""
+
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from store.rankings.merging import PLACES
+from store.records import ServedFailure
+from store.web import lookup
+from store.web.answers import QUICK
+from store.web.endpoints import Result, endpoint, rows_as
+from store.web.queries import History, spelled
+from store.web.shapes import TIME_PATTERN, JsonObject, Time
+from store.web.view import View
+
+_PICKS = tuple(range(1, PLACES + 1))
+POLL_COLUMNS = (
+    "id", "slug", "model", "polledAt", "question",
+    *(f"{name}{rank}" for rank in _PICKS for name in ("product", "domain")),
+    "reason", "caveat", "error", "failure", "servedModel", "requestId", "webSearch",
+    "instrument", "inputTokens", "outputTokens", "usd", "searches", "latencyMs", "withheld",
+)  # fmt: skip
+"""The columns of a poll: product and domain of its ranks 1 to 5, and one reason, that of its #1."""
+
+
+class PollPick(JsonObject, frozen=True, kw_only=True):
+    """A place in a polled answer, as the model wrote it."""
+
+    rank: int
+    product: str
+    domain: str | None
+    reason: str | None
+    fixes: list[str]
+
+
+class PollMiss(JsonObject, frozen=True, kw_only=True):
+    """A near miss in a polled answer."""
+
+    product: str
+    reason: str | None
+
+
+class PollUsage(JsonObject, frozen=True, kw_only=True):
+    """What a poll cost."""
+
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    searches: Annotated[
+        int | UnsetType,
+        Meta(description="How often it searched the web; absent where the provider says nothing."),
+    ] = UNSET
+
+
+class PollRecord(JsonObject, frozen=True, kw_only=True):
+    """One poll: a line of the history file, as it stands there."""
+
+    v: Literal[1]
+    id: Annotated[
+        str,
+        Meta(
+            pattern="^[0-9a-f]{16}$",
+            description=(
+                "First 16 hex digits of the SHA-256 over the record's own bytes without its "
+                "members id and crc."
+            ),
+        ),
+    ]
+    slug: str
+    model: str
+    polled_at: Time
+    question: str
+    pick: Annotated[str | None, Meta(description="The #1 as the model wrote it; null if failed.")]
+    ranking: list[PollPick]
+    reason: Annotated[str | None, Meta(description="Verbatim reason for the pick.")]
+    missed: list[PollMiss]
+    caveat: str | None
+    error: Annotated[
+        str | None, Meta(description="Why a poll failed, or why it is withheld; else null.")
+    ]
+    failure: Annotated[
+        ServedFailure | None,
+        Meta(description="null for an answer, which has a pick; else what kind, or withheld."),
+    ]
+    notes: Annotated[list[str], Meta(description="What was mended when the answer was read.")]
+    served_model: str | None
+    request_id: str | None
+    web_search: bool
+    instrument: Annotated[
+        str | UnsetType,
+        Meta(
+            description="What it was asked with, see instruments.json: 12 hex digits; absent in "
+            "older polls and those of sample models."
+        ),
+    ] = UNSET
+    usage: PollUsage | None
+    latency_ms: int | None
+    cooldown_until: (
+        Annotated[
+            str,
+            Meta(
+                pattern=TIME_PATTERN,
+                description="Present if the model is left alone until this time.",
+                extra_json_schema={"format": "date-time"},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    withheld: Annotated[
+        bool | UnsetType, Meta(description="Present and true when the texts are not shown.")
+    ] = UNSET
+    crc: Annotated[str, Meta(description="CRC-32 of the line without this member, in hex.")]
+
+
+class Polls(Struct, frozen=True):
+    """Lines of a category's history, newest first; ``cursor`` is the id to go on from, if any."""
+
+    lines: list[bytes]
+    cursor: str | None
+
+
+def _write_polls(polls: Polls, query: History) -> bytes:
+    if query.format == "json":
+        return b"[" + b",".join(polls.lines) + b"]"
+    return rows_as(query.format, POLL_COLUMNS, polls.lines, flat_poll)
+
+
+@endpoint(
+    "/api/v1/history",
+    "Over time",
+    page=lambda view, query: view.at.category_page(query.slug),
+    write=_write_polls,
+    answer=list[PollRecord],
+    problems=(404,),
+    moves=True,
+    level=QUICK,
+)
+def get_history(view: View, query: History) -> Result[Polls]:
+    """The poll history of a category.
+
+    Every poll, newest first, failed ones included. A record is the line of the history
+    file as it stands. A category that is gone keeps its history.
+    """
+    slug, given = query.slug, spelled(query, slug=None)
+    model = lookup.model_parameter(
+        view, query.model, lambda name: view.at.history(slug, **{**given, "model": name})
+    )
+    index = view.snapshot.line_indexes.get(slug)
+    if index is None:
+        lookup.refuse_category(view, slug, partial(view.at.history, **given))
+    before = index.position(query.before) if query.before else None
+    if query.before and before is None:
+        raise lookup.no_cursor("poll of this category")
+    positions = index.newest(model, query.limit + 1, before)
+    shown = positions[: query.limit]
+    cursor = f"{index.ids[shown[-1]]:016x}" if len(positions) > query.limit else None
+    following = None
+    if cursor:
+        part = spelled(query, slug=None, model=model, limit=str(query.limit), before=cursor)
+        following = view.at.history(slug, **part)
+    return Result(Polls(view.lines(index, shown), cursor), following)
+
+
+def flat_poll(record: dict[str, Any]) -> dict[str, Any]:
+    """A record of history without lists or objects in it."""
+    places = {
+        f"{name}{pick['rank']}": pick[name]
+        for pick in record["ranking"]
+        for name in ("product", "domain")
+    }
+    return {**record, **places, **(record["usage"] or {})}

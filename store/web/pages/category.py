@@ -1,0 +1,183 @@
+"""The pages of a category: its ranking, how to cite it, and what changed between two days."""
+
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import PLACES
+from store.web import as_of, lookup, verdicts
+from store.web.answers import Route, newest
+from store.web.errors import ParameterError, Refused
+from store.web.pages import differences, pictures
+from store.web.pages.answer_box import answer_box
+from store.web.pages.routes import of_category, page
+from store.web.queries import AsOf, Day, OfCategory
+from store.web.shapes import CategoryVerdict
+from store.web.view import View
+
+MOST_CAVEATS = 2
+_TEX = str.maketrans(
+    {char: f"\\{char}" for char in "{}$&#%_"}
+    | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+)
+"""How TeX spells the characters that have a meaning to it."""
+
+
+class FromTo(OfCategory, frozen=True, kw_only=True):
+    """A category on two days."""
+
+    from_: Day | None = msgspec.field(default=None, name="from")
+    to: Day | None = None
+
+
+def _basis(view: View, slug: str) -> tuple[Any, ...]:
+    """Return the basis of a category's page: also the day to cite, its age, related rankings.
+
+    Not the newest day itself: its first poll would make every page anew, 10 s of CPU.
+    """
+    board = view.snapshot.leaderboards.get(slug)
+    if board is None:
+        return (of_category(view, slug),)
+    cited = as_of.cited_day(view.snapshot, slug)
+    related = [(b.slug, of_category(view, b.slug)) for b in view.snapshot.summary.related(board)]
+    closed = view.snapshot.ledger.closed
+    return of_category(view, slug), cited, _behind(view, board), closed, *related
+
+
+def _behind(view: View, board: Leaderboard) -> str | None:
+    """Return the newest day of the site, if a category's newest answer is far older."""
+    newest_day = as_of.newest_day(view.snapshot, board.slug)
+    is_old = as_of.is_old(board, newest_day, view.site.stale_after_days)
+    return newest_day if is_old else None
+
+
+@page(
+    "/best/<slug>",
+    "category.html",
+    basis=_basis,
+    same=lambda view, query: view.at.category(query.slug, query.as_of),
+)
+def category(view: View, query: AsOf) -> dict[str, Any]:
+    """Show a verdict, how sure it is, and where it comes from."""
+    day, slug = query.as_of, query.slug
+    current = lookup.board(view, slug, partial(view.at.category_page, as_of=day))
+    board = verdicts.board_of_day(view, current, day)
+    verdict = verdicts.category_verdict(view, board, day)
+    cited = day or as_of.cited_day(view.snapshot, slug)
+    return {
+        "board": board,
+        "verdict": verdict,
+        "box": answer_box(board, view, day),
+        "points": PLACES * len(board.counted),
+        "changed": differences.between(view, board, end=day),
+        "caveats": _caveats(board),
+        "cited": cited,
+        "is_cited_final": as_of.is_final(view.snapshot, cited),
+        "bibtex": bibtex(verdict, cited, view),
+        "behind": None if day else _behind(view, current),
+        "structured": structured(verdict, view),
+        "embedding": pictures.embedding(board, view),
+        "has_card": pictures.rasteriser() is not None,
+    }
+
+
+def _caveats(board: Leaderboard) -> list[tuple[str, str]]:
+    """Return what assistants that rank the first product first say against it."""
+    first = board.entries[0].product
+    own = [answer for answer in board.counted if answer.answered.first == first]
+    caveats = [(answer.model, answer.answered.poll.caveat) for answer in own]
+    return [(model, caveat) for model, caveat in caveats if caveat][:MOST_CAVEATS]
+
+
+@page(
+    "/best/<slug>/changes",
+    "differences.html",
+    basis=newest,
+    same=lambda view, query: view.at.category(query.slug),
+)
+def category_changes(view: View, query: FromTo) -> dict[str, Any]:
+    """Show what differs between two days of a category."""
+    slug, days = query.slug, _days(view, query)
+    current = lookup.board(view, slug, partial(view.at.differences_page, **days))
+    if days:
+        lookup.check_first(view, current, min(days.values()))
+    start, end = days.get("from"), days.get("to")
+    board = as_of.leaderboard(view.snapshot, slug, end, view.lines) if end else current
+    compared = differences.between(view, board, start, end) if board else None
+    first = as_of.first_day(view.snapshot, slug)
+    last = max(current.updated, compared.end if compared else first)
+    return {"board": current, "compared": compared, "first": first, "last": last}
+
+
+def _days(view: View, query: FromTo) -> dict[str, str]:
+    """Return the days that are compared, those given; the later one may be left out.
+
+    Raises:
+        Refused: they are not in this order.
+    """
+    given = {"from": query.from_, "to": query.to}
+    days = {name: day for name, day in given.items() if day is not None}
+    if "from" not in days:
+        return days
+    end = days.setdefault("to", as_of.newest_day(view.snapshot, query.slug))
+    if days["from"] >= end:
+        why = f"must be a day before {end}, the day to compare with."
+        raise Refused.parameters([ParameterError(parameter="from", detail=why)])
+    return days
+
+
+def bibtex(verdict: CategoryVerdict, day: str, view: View) -> str:
+    """Return a reference to a category's ranking as of a UTC day."""
+    site = view.site
+    fields = {
+        "author": f"{{{site.name.translate(_TEX)}}}",
+        "title": f"{{{verdict.title.translate(_TEX)}}}",
+        "year": day[:4],
+        "url": view.at.category_page(verdict.slug, day),
+        "note": f"Ranking of AI assistants' answers as of {day}. {site.licence.translate(_TEX)}",
+    }
+    lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
+    return f"@misc{{{verdict.slug}-{day},\n{lines}}}"
+
+
+def structured(verdict: CategoryVerdict, view: View) -> dict[str, Any]:
+    """Return a category in the words of schema.org: a list, and the data set it comes from."""
+    at = view.at
+    elements = [
+        {
+            "@type": "ListItem",
+            "position": entry.rank,
+            "name": entry.product,
+            "url": at.product_page(entry.slug),
+        }
+        for entry in verdict.combined
+    ]
+    dataset = {
+        "@type": "Dataset",
+        "name": f"{verdict.title}: what AI assistants recommend",
+        "description": f'Answers of AI assistants to "{verdict.question}", merged into a ranking. '
+        "It measures what assistants recommend, not what is true.",
+        "url": verdict.url,
+        "dateModified": verdict.updated,
+        "isAccessibleForFree": True,
+        "creator": {"@type": "Organization", "name": view.site.name, "url": at.page()},
+        "distribution": [
+            {"@type": "DataDownload", "contentUrl": address, "encodingFormat": "application/json"}
+            for address in (at.category(verdict.slug), at.history(verdict.slug))
+        ],
+        **({"license": view.licence} if view.licence else {}),
+    }
+    ranking = {
+        "@type": "ItemList",
+        "name": verdict.title,
+        "url": verdict.url,
+        "itemListOrder": "https://schema.org/ItemListOrderAscending",
+        "numberOfItems": len(elements),
+        "itemListElement": elements,
+    }
+    return {"@context": "https://schema.org", "@graph": [ranking, dataset]}
+
+
+ROUTES: tuple[Route, ...] = (category, category_changes)

@@ -1,0 +1,131 @@
+"""The pages of a product: its rankings, and the polls that named it."""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from itertools import islice, takewhile
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from store.counting import as_known
+from store.line_codec import POLL_DECODER
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import Entry, places
+from store.rankings.products import ProductProfile
+from store.records import Category, Pick, Poll
+from store.web import lookup, verdicts
+from store.web.answers import Route
+from store.web.pages import comparisons, pictures
+from store.web.pages.answer_box import level_in_words
+from store.web.pages.routes import of_product, page
+from store.web.queries import OfProduct
+from store.web.view import View
+
+MOST_POLLS = 500
+"""Polls that a page shows at most, the newest."""
+PIECE = 100
+"""Lines of history that are read at once."""
+
+
+class ProductMention(Struct, frozen=True):
+    """A poll that named a product, and where in its answer."""
+
+    slug: str
+    poll: Poll
+    category: Category
+    pick: Pick
+
+
+@page(
+    "/product/<slug>",
+    "product.html",
+    basis=of_product,
+    same=lambda view, query: view.at.product(query.slug),
+)
+def product(view: View, query: OfProduct) -> dict[str, Any]:
+    """Show a product in every ranking; ``standings`` are board, entry and entry of the record."""
+    profile = lookup.product(view, query.slug, view.at.product_page)
+    record = verdicts.product_record(view, profile)
+    standings = [
+        (board, entry, wire)
+        for (board, entry), wire in zip(view.standings(profile), record.entries, strict=True)
+    ]
+    return {
+        "product": profile,
+        "record": record,
+        "standings": standings,
+        "best": min(standings, key=lambda standing: _worth(*standing[:2]), default=None),
+        "rivals": comparisons.rivals(profile, view),
+        "has_card": pictures.rasteriser() is not None,
+    }
+
+
+def _worth(board: Leaderboard, entry: Entry) -> tuple[int, int, float, str]:
+    """Order places by what they are worth: the place, how sure it is, the share of its points."""
+    tones = ("sure", "unsure", "unknown")
+    tone = tones.index(level_in_words(board)[1])
+    share = entry.score / len(board.counted)
+    return places(board.entries)[entry.product], tone, -share, board.slug
+
+
+@page(
+    "/product/<slug>/polls",
+    "evidence.html",
+    basis=of_product,
+    same=lambda view, query: view.at.product(query.slug),
+)
+def product_polls(view: View, query: OfProduct) -> dict[str, Any]:
+    """Show the newest polls that named a product."""
+    profile = lookup.product(view, query.slug, view.at.evidence_page)
+    return {"product": profile, "mentions": product_mentions(view, profile)}
+
+
+def product_mentions(view: View, product: ProductProfile) -> list[ProductMention]:
+    """Return the newest polls that named a product, newest first, and at most 500."""
+    by_category = (_product_mentions(view, product, slug) for slug in sorted(product.categories))
+    newest_first = heapq.merge(*by_category, key=lambda n: n.poll.polled_at, reverse=True)
+    newest = list(islice(newest_first, MOST_POLLS))
+    if newest:
+        # All of the oldest second, so that the order of reading does not choose among them.
+        oldest = newest[-1].poll.polled_at
+        newest += takewhile(lambda n: n.poll.polled_at == oldest, newest_first)
+    newest.sort(key=lambda n: (n.slug, n.poll.model))
+    newest.sort(key=lambda n: n.poll.polled_at, reverse=True)
+    return newest[:MOST_POLLS]
+
+
+def _product_mentions(view: View, product: ProductProfile, slug: str) -> Iterator[ProductMention]:
+    """Yield the polls of a category that named a product, newest first, read as they are taken."""
+    aggregate = view.snapshot.aggregates[slug]
+    stats = aggregate.product_stats[product.id]
+    spellings = [msgspec.json.encode(spelling) for spelling in stats.spellings]
+    left = stats.mentions
+    for line in _lines(view, slug):
+        # Decoding costs more than looking; an escape may spell a name otherwise.
+        if b"\\" not in line and not any(spelling in line for spelling in spellings):
+            continue
+        [poll] = as_known([POLL_DECODER.decode(line)], view.snapshot.catalogue.former_names)
+        if pick := _pick(view, poll.ranking, product, slug):
+            yield ProductMention(slug, poll, aggregate.category, pick)
+            left -= 1
+            if left == 0:
+                return
+
+
+def _lines(view: View, slug: str) -> Iterator[bytes]:
+    """Yield a category's lines, newest first, read from disk in pieces as they are taken."""
+    index = view.snapshot.line_indexes[slug]
+    positions = index.newest(None, len(index.models))
+    for start in range(0, len(positions), PIECE):
+        yield from view.lines(index, positions[start : start + PIECE])
+
+
+def _pick(view: View, ranking: Iterable[Pick], product: ProductProfile, slug: str) -> Pick | None:
+    """Return where in a ranking a product stands."""
+    resolved = view.snapshot.aggregates[slug].resolved
+    own = (p for p in ranking if resolved.get((p.product, p.domain)) == product.id)
+    return next(own, None)
+
+
+ROUTES: tuple[Route, ...] = (product, product_polls)

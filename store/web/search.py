@@ -1,0 +1,242 @@
+"""Search: shapes and makers of what a topic, a need or a brand brings."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from store.rankings import sentences
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.products import ProductProfile
+from store.search import Hit, Hits, Label
+from store.web.answers import QUICK
+from store.web.endpoints import Result, endpoint
+from store.web.queries import Search
+from store.web.shapes import Api, CertaintyLevel, Date, JsonObject, LevelSentence, Page, Verdict
+from store.web.view import View
+
+TOP = 5
+"""Entries of a category that a hit shows."""
+
+Score = Annotated[float, Meta(ge=0, le=1, description="How well the hit matches, from 0 to 1.")]
+Match = Annotated[
+    Label,
+    Meta(
+        description="How sure the hit is: exact or likely may be acted on, related is worth asking "
+        "back. How often each is right is on the methodology page."
+    ),
+]
+
+
+class TopEntry(JsonObject, frozen=True, kw_only=True):
+    """One of the first five places of a category."""
+
+    rank: int
+    product: str
+    slug: str
+    score: Annotated[int, Meta(description="Points: the sum over models of 6 - rank.")]
+    tied: Annotated[bool, Meta(description="Equal to a neighbour; only the slug orders them.")]
+
+
+class Siblings(JsonObject, frozen=True, kw_only=True):
+    """The other categories of the part of a topic that a category is in, such as laptops."""
+
+    count: int
+    title: str
+    page: Page
+    api: Api
+
+
+class CategoryHit(JsonObject, frozen=True, kw_only=True):
+    """A category that fits a search."""
+
+    slug: str
+    title: str
+    question: str
+    verdict: Verdict | None
+    updated: Date
+    page: Page
+    api: Api
+    score: Score
+    level: CertaintyLevel
+    level_sentence: LevelSentence
+    match: Match
+    siblings: Annotated[
+        Siblings | None,
+        Meta(description="How many more of its kind there are, and where they are listed."),
+    ]
+    top: list[TopEntry]
+
+
+class RankedIn(JsonObject, frozen=True, kw_only=True):
+    """A leaderboard on which a brand appears."""
+
+    slug: str
+    title: str
+    rank: int
+    of: int
+    api: Api
+
+
+class BrandHit(JsonObject, frozen=True, kw_only=True, rename=None):
+    """A product that fits a search."""
+
+    slug: str
+    name: str
+    domain: str | None
+    verdict: Verdict | None
+    best_rank: int
+    page: Page
+    api: Api
+    score: Score
+    match: Match
+    ranked_in: Annotated[
+        list[RankedIn],
+        Meta(description="Its leaderboards, best rank first; MCP lists the first five."),
+    ]
+    ranked_in_count: Annotated[int, Meta(ge=0, description="Number of leaderboards it is on.")]
+
+
+class RelatedCategory(JsonObject, frozen=True, kw_only=True):
+    """A category close in meaning to a search that nothing surely fits."""
+
+    slug: str
+    title: str
+    question: str
+    page: Page
+    api: Api
+
+
+class SearchResults(JsonObject, frozen=True, kw_only=True):
+    """What fits a search, best match first; every list may be empty."""
+
+    query: str
+    categories: list[CategoryHit]
+    brands: list[BrandHit]
+    related: Annotated[
+        list[RelatedCategory],
+        Meta(
+            max_length=5,
+            description="Where nothing is exact or likely: the categories closest in meaning that "
+            "are not among the hits. What a person may have meant; ask back before using one. A "
+            "sentence model may have ordered them and the hits; while it is busy words alone do.",
+        ),
+    ]
+
+
+def of_search(view: View, **_: str) -> tuple[int, str]:
+    """Return the basis of a search: a sentence model may come or go."""
+    return view.snapshot.step, view.meaning.edition if view.meaning else ""
+
+
+@endpoint(
+    "/api/v1/search",
+    "Search",
+    page=lambda view, query: view.at.search_page(query.q),
+    level=QUICK,
+    basis=of_search,
+)
+def search(view: View, query: Search) -> Result[SearchResults]:
+    """Resolve a topic or a brand.
+
+    Fuzzy match on categories and brands, best first. The way to resolve category and
+    product slugs. Act on hits whose match is exact or likely; with any other, ask back.
+    Where nothing is exact or likely, related holds the categories closest in meaning. Both
+    arrays of hits are empty when nothing fits.
+    """
+    hits = view.search(query.q, query.limit, query.kind)
+    return Result(search_results(query.q, hits, view), is_final=hits.is_final)
+
+
+def search_results(
+    query: str, hits: Hits, view: View, most_places: int | None = None
+) -> SearchResults:
+    """What a query found; a brand with so many of its leaderboards, or all."""
+    snapshot = view.snapshot
+    return SearchResults(
+        query=query,
+        categories=[
+            _category_hit(board, hit, view)
+            for hit in hits.categories
+            if (board := snapshot.leaderboards.get(hit.slug))
+        ],
+        brands=[
+            _brand_hit(product, hit, view, most_places)
+            for hit in hits.brands
+            if (product := snapshot.product(hit.slug))
+        ],
+        related=[
+            RelatedCategory(
+                slug=board.slug,
+                title=board.category.title,
+                question=board.question,
+                page=view.at.category_page(board.slug),
+                api=view.at.category(board.slug),
+            )
+            for slug in hits.related
+            if (board := snapshot.leaderboards.get(slug))
+        ],
+    )
+
+
+def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
+    products = view.snapshot.products
+    return CategoryHit(
+        slug=board.slug,
+        title=board.category.title,
+        question=board.question,
+        verdict=view.verdict(board),
+        updated=board.updated,
+        page=view.at.category_page(board.slug),
+        api=view.at.category(board.slug),
+        score=hit.score,
+        match=hit.match,
+        siblings=_siblings(board, view),
+        level=board.certainty.level,
+        level_sentence=sentences.certainty(board, view.name),
+        top=[
+            TopEntry(
+                rank=entry.rank,
+                product=products[entry.product].name,
+                slug=products[entry.product].slug,
+                score=entry.score,
+                tied=entry.tied,
+            )
+            for entry in board.entries[:TOP]
+        ],
+    )
+
+
+def _siblings(board: Leaderboard, view: View) -> Siblings | None:
+    """Return what else is in the first part of a topic that a category is in; ``None`` if alone."""
+    for topic, part in view.snapshot.summary.topics_of.get(board.slug, ()):
+        if others := len(part.leaderboards) - 1:
+            page = f"{view.at.topic_page(topic.slug)}#{part.slug}"
+            api = view.at.topic(topic.slug)
+            return Siblings(count=others, title=part.title, page=page, api=api)
+    return None
+
+
+def _brand_hit(product: ProductProfile, hit: Hit, view: View, most_places: int | None) -> BrandHit:
+    places = view.standings(product)
+    return BrandHit(
+        slug=product.slug,
+        name=product.name,
+        domain=product.domain,
+        verdict=view.product_verdict(product, places),
+        best_rank=places[0][1].rank if places else 0,
+        page=view.at.product_page(product.slug),
+        api=view.at.product(product.slug),
+        score=hit.score,
+        match=hit.match,
+        ranked_in_count=len(places),
+        ranked_in=[
+            RankedIn(
+                slug=board.slug,
+                title=board.category.title,
+                rank=entry.rank,
+                of=len(board.entries),
+                api=view.at.category(board.slug),
+            )
+            for board, entry in places[:most_places]
+        ],
+    )

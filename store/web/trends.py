@@ -1,0 +1,279 @@
+"""What moves: flips of the models' #1 picks, changes of a ranking's leader, and mentions."""
+
+from collections import Counter
+from collections.abc import Collection
+from operator import attrgetter
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from store.rankings import changes, rounds
+from store.rankings.leaderboards import Leaderboard, leader_changes
+from store.rankings.mentions import Direction
+from store.rankings.products import ProductProfile
+from store.web import lookup
+from store.web.endpoints import Result, endpoint, rows
+from store.web.queries import Changes, Tabular, spelled
+from store.web.shapes import Api, Date, JsonObject, Page, Time
+from store.web.view import View
+
+MOST_LEADERS = 1000
+"""Changes of a leader that one answer lists."""
+MOST_MENTIONED = 100
+"""Products that the list of mentions holds."""
+
+
+class Change(JsonObject, frozen=True, kw_only=True):
+    """A flip of one model's #1 in one category."""
+
+    id: Annotated[str, Meta(description="Stable: the id of the poll that brought the change.")]
+    slug: Annotated[str, Meta(description="Category slug.")]
+    title: str
+    model: Annotated[str, Meta(description="The model that flipped.")]
+    from_: Annotated[str, Meta(description="Previous #1 product.")] = field(name="from")
+    to: Annotated[str, Meta(description="New #1 product.")]
+    reason: Annotated[str | None, Meta(description="The model's own reason for the new #1.")]
+    from_date: Date
+    to_date: Date
+    confirmed: Annotated[bool, Meta(description="The model's next answer, on a later day, agreed.")]
+    served_model_from: Annotated[
+        str | None,
+        Meta(description="Its served version before, if that changed between the two answers."),
+    ]
+    served_model_to: Annotated[str | None, Meta(description="Its served version since then.")]
+    page: Page
+    api: Api
+
+
+class LeaderChange(JsonObject, frozen=True, kw_only=True):
+    """Another product came to lead a merged ranking, alone and by more than chance."""
+
+    slug: Annotated[str, Meta(description="Category slug.")]
+    title: str
+    from_: Annotated[str, Meta(description="The product that led alone before.")] = field(
+        name="from"
+    )
+    to: Annotated[str, Meta(description="The product that leads alone now.")]
+    from_date: Annotated[Date, Meta(description="The last day on which the one before did.")]
+    to_date: Annotated[Date, Meta(description="The first day on which the new one did.")]
+    answers: Annotated[int, Meta(ge=1, description="Answers that show it.")]
+    model: Annotated[
+        str | None,
+        Meta(
+            description="The model that brought over half of it and whose served version changed "
+            "meanwhile, if one did; that is no proof of a cause."
+        ),
+    ]
+    served_model_from: Annotated[str | None, Meta(description="Its served version before.")]
+    served_model_to: Annotated[str | None, Meta(description="Its served version since then.")]
+    page: Page
+    api: Api
+
+
+class ChangeList(JsonObject, frozen=True, kw_only=True):
+    """The newest changes of the models' #1 picks, and of the merged rankings' leaders."""
+
+    last_checked: Time | None
+    tracked: Annotated[int, Meta(ge=0, description="Categories with a successful poll.")]
+    count: Annotated[int, Meta(ge=0, description="Changes listed here, 1,000 at most.")]
+    total: Annotated[int, Meta(ge=0, description="Changes ever seen.")]
+    changes: Annotated[list[Change], Meta(description="Newest first.")]
+    leaders: Annotated[
+        list[LeaderChange],
+        Meta(
+            description="Changes of a merged ranking's leader, newest first, 1,000 at most. "
+            "`since`, `topic` and `slug` narrow them; the rest is about `changes` alone. They are "
+            "found late, or never: an empty list does not say that nothing changed."
+        ),
+    ]
+
+
+class Mention(JsonObject, frozen=True, kw_only=True):
+    """How often a product is named, and whether that moves.
+
+    The trend counts cells (one category, one model, one question) polled successfully in both of
+    the last two weeks: those that list the product now, before, and in either.
+    """
+
+    rank: int
+    slug: str
+    name: str
+    domain: str | None
+    mentions: Annotated[int, Meta(ge=1, description="Successful polls, all time, that rank it.")]
+    mentions7d: Annotated[int, Meta(ge=0, description="Cells that list it now.")]
+    polls7d: Annotated[int, Meta(ge=0, description="Cells that list it now or before.")]
+    mentions_prev7d: Annotated[int, Meta(ge=0, description="Cells that listed it before.")] = field(
+        name="mentionsPrev7d"
+    )
+    polls_prev7d: Annotated[int, Meta(ge=0, description="The same cells as polls7d.")] = field(
+        name="pollsPrev7d"
+    )
+    delta: Annotated[float | None, Meta(description="Difference in percentage points.")]
+    direction: Annotated[
+        Direction,
+        Meta(
+            description="new: first named in the last week. insufficient: under 8 cells, or under "
+            "6 that list it in one week alone. up, down: these moved by more than chance, by the "
+            "exact binomial test with false discoveries held at 5 % over all products that are "
+            "neither new nor insufficient. flat: else."
+        ),
+    ]
+    categories: Annotated[int, Meta(ge=0, description="Leaderboards it appears on.")]
+    page: Page
+    api: Api
+
+
+class MentionList(JsonObject, frozen=True, kw_only=True):
+    """The most mentioned products across every successful poll."""
+
+    as_of: Time | None
+    polls: Annotated[int, Meta(ge=0, description="Successful polls, all time.")]
+    products: Annotated[list[Mention], Meta(description="Most mentioned first, 100 at most.")]
+
+
+@endpoint(
+    "/api/v1/mentions.json",
+    "Over time",
+    page=lambda view, _: view.at.page("mentions"),
+    write=rows(Mention, attrgetter("products")),
+)
+def get_mentions(view: View, query: Tabular) -> MentionList:  # noqa: ARG001
+    """The most mentioned products.
+
+    All-time mentions across every successful poll, with a 7-day trend that compares only
+    what was polled in both weeks.
+    """
+    summary = view.snapshot.summary
+    leaderboards = Counter(e.product for board in summary.ranked for e in board.entries)
+    return MentionList(
+        as_of=summary.last_poll,
+        polls=summary.successes,
+        products=[
+            _mention(view, rank, product, leaderboards[product.id])
+            for rank, product in enumerate(summary.mentioned[:MOST_MENTIONED], start=1)
+        ],
+    )
+
+
+def _mention(view: View, rank: int, product: ProductProfile, leaderboards: int) -> Mention:
+    trend = view.snapshot.summary.trends[product.id]
+    return Mention(
+        rank=rank,
+        slug=product.slug,
+        name=product.name,
+        domain=product.domain,
+        mentions=product.mentions,
+        mentions7d=trend.mentions,
+        polls7d=trend.cells,
+        mentions_prev7d=trend.mentions_before,
+        polls_prev7d=trend.cells,
+        delta=trend.delta,
+        direction=trend.direction,
+        categories=leaderboards,
+        page=view.at.product_page(product.slug),
+        api=view.at.product(product.slug),
+    )
+
+
+@endpoint(
+    "/api/v1/changes.json",
+    "Over time",
+    page=lambda view, _: view.at.page("changes"),
+    write=rows(Change, attrgetter("changes")),
+    problems=(404,),
+)
+def get_changes(view: View, query: Changes) -> Result[ChangeList]:
+    """Flips of a model's #1, and changes of a ranking's leader.
+
+    The newest changes of one model's #1 in one category, newest first. A change is
+    confirmed once the model's next answer agrees with it. Beside them, under `leaders`,
+    are those of the merged rankings: another product came to lead by more than chance.
+    """
+    summary, slugs, since = view.snapshot.summary, _slugs(view, query), query.since or ""
+    matches = [
+        change
+        for change in summary.changes
+        if query.confirmed in (None, change.confirmed)
+        and (slugs is None or change.slug in slugs)
+        and change.current_at[:10] >= since
+    ]
+    boards = [board for board in summary.ranked if slugs is None or board.slug in slugs]
+    start = 0
+    if query.before is not None:
+        positions = (i for i, change in enumerate(matches, 1) if change.poll == query.before)
+        start = next(positions, 0)
+        if not start:
+            raise lookup.no_cursor("change")
+    page = matches[start : start + query.limit]
+    following = None
+    if start + query.limit < len(matches):
+        part = {"limit": str(query.limit), "before": page[-1].poll}
+        following = view.at.changes(**spelled(query, **part))
+    return Result(
+        ChangeList(
+            last_checked=summary.last_poll,
+            tracked=summary.tracked,
+            count=len(page),
+            total=len(matches),
+            changes=[_change(view, change) for change in page],
+            leaders=[
+                _leader_change(view, board, day.date, day.leader)
+                for board, day in leader_changes(boards)[:MOST_LEADERS]
+                if day.leader and day.date >= since
+            ],
+        ),
+        following,
+    )
+
+
+def _slugs(view: View, query: Changes) -> Collection[str] | None:
+    """Return the categories that a query asks about; ``None`` if about all."""
+    others = spelled(query, topic=None)
+    topic = lookup.topic_parameter(
+        view, query.topic, lambda slug: view.at.changes(topic=slug, **others)
+    )
+    slugs = {board.slug for board in topic.leaderboards} if topic else None
+    if query.slug is not None:
+        given = spelled(query, slug=None)
+        lookup.board(view, query.slug, lambda slug: view.at.changes(slug=slug, **given))
+        slugs = {query.slug} if slugs is None else slugs & {query.slug}
+    return slugs
+
+
+def _change(view: View, change: changes.Change) -> Change:
+    return Change(
+        id=change.poll,
+        slug=change.slug,
+        title=view.snapshot.aggregates[change.slug].category.title,
+        model=change.model,
+        from_=view.name(change.previous),
+        to=view.name(change.current),
+        reason=change.reason,
+        from_date=change.previous_at[:10],
+        to_date=change.current_at[:10],
+        confirmed=change.confirmed,
+        served_model_from=change.version.before if change.version else None,
+        served_model_to=change.version.after if change.version else None,
+        page=view.at.category_page(change.slug),
+        api=view.at.category(change.slug),
+    )
+
+
+def _leader_change(
+    view: View, board: Leaderboard, date: str, change: rounds.LeaderChange
+) -> LeaderChange:
+    cause = change.cause
+    return LeaderChange(
+        slug=board.slug,
+        title=board.category.title,
+        from_=view.name(change.before),
+        to=view.name(change.after),
+        from_date=change.since,
+        to_date=date,
+        answers=change.answers,
+        model=cause.model if cause else None,
+        served_model_from=cause.before if cause else None,
+        served_model_to=cause.after if cause else None,
+        page=view.at.category_page(board.slug),
+        api=view.at.category(board.slug),
+    )
