@@ -74,6 +74,7 @@ def encode_instrument(assistant: Assistant, key: str | None = None) -> bytes:
     request = PROVIDERS[assistant.api].build_request(
         replace(assistant, tier=None), Prompt("{system}", "{prompt}"), None
     )
+    # the tier changes the price of an answer, and is not known to change the answer
     instrument = Instrument(
         version=1,
         api=assistant.api,
@@ -101,6 +102,7 @@ def keep_instrument(directory: Path, assistant: Assistant, key: str | None) -> s
     path = directory / FOLDER / f"{instrument_id(data)}.json"
     if not path.exists():
         make_folder(path.parent)
+        # no record may name a file that a power cut has taken
         sync_directory(directory)
         atomic_write(path, data)
         sync_directory(path.parent)
@@ -185,6 +187,7 @@ def _ask_with_more_room(
 ) -> Reply:
     """Ask again with twice the room after a cut-off answer, unless ``extra`` sets the room."""
     wider = replace(assistant, max_output_tokens=2 * assistant.max_output_tokens)
+    # extra may set the room under the name of another server, which is not doubled
     request = request_for(wider, question, sender.secret)
     if request_for(assistant, question).body == request.body:
         return first
@@ -239,6 +242,7 @@ def outcome_of(
         if tokens
         else None,
     )
+    # once more, for cleaning may have joined a key that hidden characters parted
     poll = secrets.poll_without(key, poll)
     decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
     return Outcome(poll, reply.pause, reply.at)

@@ -96,6 +96,7 @@ class Batching:
             items=tuple(items),
             instrument=instrument,
         )
+        # the intent is on disk before anything is sent: a kill then leaves a batch that is known
         try:
             self._files.write(batch)
         except OSError:
@@ -203,6 +204,7 @@ class Batching:
             if batch.cancelled_at is None:
                 return False
             return now - datetime.fromisoformat(batch.cancelled_at) >= RECHECK_AFTER
+        # a batch that ended without naming its results may name them a moment later
         lists_none = not remote.files and remote.unasked == UNASKED["missing"]
         return not lists_none or batch.age(now) > CANCEL_AFTER
 
@@ -249,7 +251,7 @@ class Batching:
             if batch.age(self._desk.clock.now()) > GIVE_UP_AFTER:
                 self._fail(batch, "Not all of its answers were recorded.", batch.reserved)
             return
-        if batch.cancelled_at:
+        if batch.cancelled_at:  # kept as failed, so that no other is begun at once
             self._fail(replace(batch, reserved=0), "One was cancelled, or came late.", 0)
         else:
             self._files.forget(batch)

@@ -69,7 +69,7 @@ class Summary(Struct):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more should be asked of the assistant now."""
+        """True if nothing more should be asked of the assistant now."""
         return bool(self.pause or self.limit or self.fault)
 
     @property

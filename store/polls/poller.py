@@ -147,6 +147,7 @@ class Questions:
         """Ask so many, until something forbids it, or all is to stop; wait for the answers."""
         self._left = most
         stop, concurrency = self._desk.stop, self._sender.assistant.concurrency
+        # once the main thread has ended the interpreter waits for this one
         while not stop.is_set() and threading.main_thread().is_alive():
             may_start = self._waiting and self._left and not self._summary.is_over
             if may_start and len(self._flights) < concurrency:
@@ -170,6 +171,7 @@ class Questions:
             return
         try:
             states = desk.log.states_of(pair.slug, desk.catalogue)
+            # an answer that cannot be recorded would be paid for again and again
             desk.log.history.check_appendable(pair.slug, rfc3339(now))
         except HistoryError as error:  # nobody knows when it was asked, or its answer is lost
             self._waiting.popleft()

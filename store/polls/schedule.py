@@ -88,6 +88,7 @@ class Schedule:
         self._unsettled: Problem | None = None
         self._looks: dict[str, AssistantLook] = {}
         logging.getLogger("apscheduler").setLevel(logging.ERROR)  # each round has a line of ours
+        # a pool for 64 assistants at once; a look that is late is made all the same
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
             executors={"default": ThreadPoolExecutor(64)},

@@ -30,7 +30,7 @@ from store.records import Assistant, Failure, FailureKind
 
 
 class Limits(Struct, frozen=True):
-    """How patient sending is. Times in seconds, ``size`` in bytes."""
+    """The patience of sending. Times are in seconds, ``size`` is in bytes."""
 
     connect: float = 10
     read: float = 180
@@ -117,6 +117,7 @@ class Sender:
         reply: Reply | None = None
         timeouts = 0
         for attempt in range(1, self.limits.attempts + 1):
+            # an attempt that failed may have been billed, so each has a reserve of its own
             if attempt > 1 and not charge.reserve():
                 break
             barred = None if self._pace.wait(self._stop) else Unsent()
@@ -231,6 +232,7 @@ class Sender:
         the next question.
         """
         with requests.Session() as session:
+            # else requests would put the password of ~/.netrc in the place of our key
             session.trust_env = False
             session.proxies.update(
                 {"http": self._proxy, "https": self._proxy} if self._proxy else {}
@@ -262,7 +264,7 @@ class Sender:
             **content,
             headers=dict(request.headers),
             timeout=(self.limits.connect, self.limits.read),
-            allow_redirects=False,
+            allow_redirects=False,  # which would hand x-api-key to another host
             stream=True,
         ) as response:
             body = bytearray()
