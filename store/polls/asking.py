@@ -85,7 +85,7 @@ def encode_instrument(assistant: Assistant, key: str | None = None) -> bytes:
         prompt=words.user,
         request=dict(request.body),
     )
-    return secrets.body_without(key, msgspec.json.encode(instrument, order="sorted"))
+    return secrets.redact_body(key, msgspec.json.encode(instrument, order="sorted"))
 
 
 def keep_instrument(directory: Path, assistant: Assistant, key: str | None) -> str | None:
@@ -177,7 +177,7 @@ def _unexpected(
     assistant: Assistant, slug: str, question: str, key: str | None, *notes: str
 ) -> Outcome:
     """Return the failed poll that an unforeseen exception stands for; its trace is logged."""
-    trace = secrets.without(key, traceback.format_exc())
+    trace = secrets.redact(key, traceback.format_exc())
     log.error("asking %s about %s failed unexpectedly: %s", assistant.name, slug, trace)
     return outcome_of(assistant, slug, question, Reply(outcome=UNEXPECTED, notes=notes))
 
@@ -243,12 +243,12 @@ def outcome_of(
         else None,
     )
     # once more, for cleaning may have joined a key that hidden characters parted
-    poll = secrets.poll_without(key, poll)
+    poll = msgspec.convert(secrets.redact(key, msgspec.to_builtins(poll)), Poll)
     decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
     return Outcome(poll, reply.pause, reply.at)
 
 
 def _shown(text: str, key: str | None) -> str:
     """Return text from outside, cleaned and cut; the key goes between, so that none is left."""
-    whole = secrets.without(key, clean(text))
+    whole: str = secrets.redact(key, clean(text))
     return whole if len(whole) <= SHOWN else f"{whole[:SHOWN]}…"

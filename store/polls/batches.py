@@ -22,7 +22,7 @@ from store.polls.desk import Desk, Summary
 from store.polls.due import DuePolls, Pair
 from store.polls.prices import at_reduced_price, micros, missing_prices
 from store.polls.providers import PROVIDERS, queue_of
-from store.polls.providers.envelopes import Request, Response, read_object, text
+from store.polls.providers.envelopes import Response, read_object, text
 from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.secrets import Unready
 from store.records import Assistant, Failure, Poll
@@ -305,15 +305,12 @@ class _Line:
 
     def __init__(self, desk: Desk, assistant: Assistant) -> None:
         self._assistant = assistant
-        self._sender = desk.sender(assistant, size=SIZE)
+        sender = desk.sender(assistant, size=SIZE)
+        self.call = sender.call
         queue = queue_of(assistant)
         if queue is None:
             raise Unready(f"{assistant.name}: no queue for its batches is known")
-        self.queue = queue(assistant, self._sender.secret)
-
-    def call(self, request: Request) -> Response:
-        """Send one request."""
-        return self._sender.call(request)
+        self.queue = queue(assistant, sender.secret)
 
     def read_batch(self, response: Response) -> Remote | None:
         """Return the batch that a response describes, if it describes one."""

@@ -139,15 +139,13 @@ class Desk:
             Unready: its entry in models.json has a fault, or its key is missing or cannot be sent.
             SettingsError: the file of its key cannot be read.
         """
-        limits = msgspec.structs.replace(self.limits, size=max(self.limits.size, size))
-        if assistant.tier == "flex":
-            limits = msgspec.structs.replace(limits, read=FLEX_LIMITS.read, total=FLEX_LIMITS.total)
+        limits = FLEX_LIMITS if assistant.tier == "flex" else self.limits
         return Sender(
             assistant,
             self.stop,
             secret=key_of(assistant, self.settings.secret),
             proxy=self.settings.proxy,
-            limits=limits,
+            limits=msgspec.structs.replace(limits, size=max(limits.size, size)),
             clock=self.clock,
         )
 

@@ -275,10 +275,10 @@ class Sender:
                 if self.elapsed() > deadline:
                     return self._late()
             headers = {
-                name.lower(): secrets.without(self.secret, value)
+                name.lower(): secrets.redact(self.secret, value)
                 for name, value in response.headers.items()
             }
-            clean = secrets.body_without(self.secret, bytes(body))
+            clean = secrets.redact_body(self.secret, bytes(body))
             return Response(response.status_code, headers, clean)
 
     def _late(self) -> Response:
