@@ -203,26 +203,29 @@ class Schedule:
             )
 
     def _job(self, name: str) -> None:
-        """Look after one assistant."""
+        """Look after one assistant; what needs a person is logged once."""
         look = self._looks.setdefault(name, AssistantLook(name))
         is_resting = look.resumes_at > time.monotonic()
         if self._stop.is_set() or is_resting or self._store.snapshot.unsettled:
             return
         self._busy.add(name)
+        before = look.faults
         try:
             self._take_turn(look)
         except (Unready, SettingsError) as error:
-            look.tell({f"{error}": f"{name} lacks what it needs to be asked; see the log."})
+            look.faults = {f"{error}": f"{name} lacks what it needs to be asked; see the log."}
         except (HistoryError, OSError) as error:
             public = f"{name} is not asked: history or .locks cannot be used; see the log."
-            look.tell({f"it is not asked: {error}": public})
+            look.faults = {f"it is not asked: {error}": public}
         except Exception:  # what it was paid for may not have been recorded
             log.exception("polling %s failed unexpectedly", name)
             look.resumes_at = time.monotonic() + HOUR
             public = f"{name} is not asked for an hour after a fault of the program; see the log."
-            look.tell({"it is not asked for an hour": public})
+            look.faults = {"it is not asked for an hour": public}
         finally:
             self._busy.discard(name)
+        for sentence in look.faults.keys() - before.keys():
+            log.warning("%s: %s", name, sentence)
 
     def _take_turn(self, look: AssistantLook) -> None:
         """Take a turn with one assistant and log what came of it.
@@ -265,34 +268,25 @@ class AssistantLook(Struct):
     wrong: Sequence[str] = ()
     lasting: Sequence[str] = ()
 
-    def tell(self, faults: Mapping[str, str]) -> None:
-        """Take in what needs a person; each is logged once."""
-        for sentence in faults.keys() - self.faults.keys():
-            log.warning("%s: %s", self.name, sentence)
-        self.faults = faults
-
     def take_in(self, summary: Summary, now: datetime, *, is_followed: bool) -> None:
         """Take in the summary of a turn, which looked at batches too if ``is_followed``."""
-        pause = summary.pause
-        self.due = summary.due
-        self.is_capped = bool(summary.limit)
+        self.due, self.is_capped = summary.due, bool(summary.limit)
+        pause, level = summary.pause, logging.WARNING
         if summary.limit:
             midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-            pause = Pause(midnight, summary.limit)
+            pause, level = Pause(midnight, summary.limit), logging.INFO
         public = pause.public if pause and not self.is_capped else pause
         if pause and public != self.pause:
-            level = logging.INFO if self.is_capped else logging.WARNING
             log.log(level, "%s is paused %s", self.name, pause)
         self.pause = public
-        faults = {summary.fault: summary.fault} if summary.fault else {}
-        for outcome, reason in summary.reasons.items():
-            if outcome == LEFT:
-                faults[reason] = f"Some of what is due is not asked: {reason}."
         if is_followed:
             self.lasting = [sentence for sentence in summary.wrong if sentence in self.wrong]
             self.wrong = summary.wrong
-        faults |= dict.fromkeys(self.lasting, f"A batch of {self.name} has a fault; see the log.")
-        self.tell(faults)
+        faults = {summary.fault: summary.fault} if summary.fault else {}
+        if reason := summary.reasons.get(LEFT):
+            faults[reason] = f"Some of what is due is not asked: {reason}."
+        public_fault = f"A batch of {self.name} has a fault; see the log."
+        self.faults = faults | dict.fromkeys(self.lasting, public_fault)
 
 
 class DayClosing:
