@@ -144,7 +144,10 @@ class Questions:
         self._landed: queue.SimpleQueue[tuple[Charge, Outcome | Unsent]] = queue.SimpleQueue()
 
     def ask(self, most: int) -> None:
-        """Ask so many, until something forbids it, or all is to stop; wait for the answers."""
+        """Ask so many, until something forbids it, or all is to stop; wait for the answers.
+
+        After a stop they are waited for a little, then what was sent is recorded as interrupted.
+        """
         self._left = most
         stop, concurrency = self._desk.stop, self._sender.assistant.concurrency
         # once the main thread has ended the interpreter waits for this one
@@ -156,7 +159,14 @@ class Questions:
                 self._land()
             else:
                 break
-        self._give_up()
+        end = time.monotonic() + GRACE / 2
+        while self._flights and time.monotonic() < end:
+            self._land()
+        sentence = "The poll was stopped while it was on its way."
+        for charge, (pair, _) in self._flights.items():
+            is_sent = charge.sent_at is not None
+            self._conclude(pair, give_up(pair, "interrupted", sentence) if is_sent else Unsent())
+        self._flights.clear()
 
     def _start(self) -> None:
         """Begin to ask the first pair, unless it is not to be asked; or leave it for later."""
@@ -185,25 +195,23 @@ class Questions:
             self._conclude(pair, ask_sample(pair, now, repeat))
             return
         charge = Charge(desk.budget, reserve_of(pair.assistant, pair.category.question))
+
+        def ask_and_land() -> None:
+            self._landed.put((charge, ask(pair, self._sender, charge)))
+
         try:
             if charge.reserve():
                 self._waiting.popleft()
                 self._left -= 1
-                self._fly(pair, charge)
+                self._flights[charge] = pair, time.monotonic() + self._sender.limits.total + GRACE
+                name = f"poll {pair.assistant.name}"
+                threading.Thread(target=ask_and_land, name=name, daemon=True).start()
             elif self._flights:  # most of them cost less than their reserve
                 self._land()
             else:
                 self._summary.limit = desk.budget.reached(charge.amount) or self._summary.limit
         except OSError as error:
             self._summary.fault = f"the day's spending cannot be kept: {error.strerror}"
-
-    def _fly(self, pair: Pair, charge: Charge) -> None:
-        self._flights[charge] = pair, time.monotonic() + self._sender.limits.total + GRACE
-
-        def ask_and_land() -> None:
-            self._landed.put((charge, ask(pair, self._sender, charge)))
-
-        threading.Thread(target=ask_and_land, name=f"poll {pair.key[1]}", daemon=True).start()
 
     def _land(self) -> None:
         """Wait a moment for a question to come back, and give up those that are late."""
@@ -217,17 +225,6 @@ class Questions:
             sentence = f"The poll took over {self._sender.limits.total:g} seconds."
             pair, _ = self._flights.pop(charge)
             self._conclude(pair, give_up(pair, "timeout", sentence))
-
-    def _give_up(self) -> None:
-        """Wait a little for what is on its way, then record that what was sent is given up."""
-        end = time.monotonic() + GRACE / 2
-        while self._flights and time.monotonic() < end:
-            self._land()
-        sentence = "The poll was stopped while it was on its way."
-        for charge, (pair, _) in self._flights.items():
-            is_sent = charge.sent_at is not None
-            self._conclude(pair, give_up(pair, "interrupted", sentence) if is_sent else Unsent())
-        self._flights.clear()
 
     def _conclude(self, pair: Pair, outcome: Outcome | Unsent) -> None:
         """Record what came of a question and count it."""
