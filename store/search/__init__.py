@@ -51,7 +51,7 @@ At 2 to find, 97 more of 319 everyday negatives are answered; at 4, 6 of 99 need
 to be likely, 15 more negatives are called likely; at 5, 15 needs fewer.
 """
 MIN_LEAD = 1.3
-"""Least lead of a likely match over the next category, a factor: at 1.1, 2 of 14 more are wrong."""
+"""Least ratio of a likely match to the next category. At 1.1, 2 more of 14 more are wrong."""
 UNSURE_FROM, DEMOTED_FROM = 0.6, 0.78
 """Scores of keywords and of others above which what is not sure is put, in its order, below likely.
 
