@@ -145,38 +145,38 @@ def _carry_out(run: Run, samples: int, until_clear: int | None, *, dry_run: bool
     for slug in plan.slugs:
         if slug not in desk.catalogue.categories:
             raise unknown_slug("category", slug, desk.catalogue.categories)
-    stands = desk.log.look(desk.catalogue)
-    for sentence in _unread(desk, stands, pretends=run.pretends):
+    due_polls = desk.log.look(desk.catalogue)
+    for sentence in _unread(desk, due_polls, pretends=run.pretends):
         click.echo(sentence, err=True)
-    fault = invented(sum(s.invented for s in stands.states.values()), desk.catalogue.site)
+    fault = invented(sum(s.invented for s in due_polls.states.values()), desk.catalogue.site)
     refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
     pairs = [
-        p for a in run.assistants for p in desk.pairs(a, plan.slugs) if p.slug in stands.states
+        p for a in run.assistants for p in desk.pairs(a, plan.slugs) if p.slug in due_polls.states
     ]
-    passes = [stands.longest_waiting_first(pairs)] * samples
+    passes = [due_polls.longest_waiting_first(pairs)] * samples
     if plan.cancel:
         passes = []
     elif rounds:
-        due = desk.due(pairs, stands, rounds)
-        passes = [stands.rest_of_rounds(due, rounds, desk.clock.now())]
+        due = desk.due(pairs, due_polls, rounds)
+        passes = [due_polls.rest_of_rounds(due, rounds, desk.clock.now())]
     elif until_clear:
         today = rfc3339(desk.clock.now())[:10]
-        passes = [stands.unclear(pairs, until_clear, _certainties(), today)]
+        passes = [due_polls.unclear(pairs, until_clear, _certainties(), today)]
     calls = [pair for once in passes for pair in once]
     if dry_run:
         click.echo("\n".join(quote(calls, desk, is_due=rounds is not None)))
-        return not stands.unread
+        return not due_polls.unread
     is_open = any(desk.files.open_of(a.name, desk.catalogue) for a in run.assistants)
     if not (calls or plan.cancel or (is_open and rounds)):
         click.echo("Nothing is due." if rounds else "Nothing is to be asked.")
-        return not stands.unread
+        return not due_polls.unread
     check_ready(desk, pretends=run.pretends)
     # what is due is read anew in each turn, after the lock is had
     is_well = summarise(carry_out(run, [None] if plan.cancel or rounds else passes, len(calls)))
     if until_clear:
         current_app.extensions["store"].reload()
         click.echo(levels(pairs, _certainties()))
-    return is_well and not stands.unread
+    return is_well and not due_polls.unread
 
 
 def _certainties() -> Mapping[str, Certainty]:
@@ -185,17 +185,17 @@ def _certainties() -> Mapping[str, Certainty]:
     return {slug: board.certainty for slug, board in boards.items() if not board.next_question}
 
 
-def _unread(desk: Desk, stands: DuePolls, *, pretends: bool) -> list[str]:
+def _unread(desk: Desk, due_polls: DuePolls, *, pretends: bool) -> list[str]:
     """Return in sentences what of history cannot be read and so is not polled."""
-    ahead = {error.slug: error.time for error in stands.unread if isinstance(error, AheadError)}
-    polled = len(ahead) + sum(bool(states.latest_time) for states in stands.states.values())
+    ahead = {error.slug: error.time for error in due_polls.unread if isinstance(error, AheadError)}
+    polled = len(ahead) + sum(bool(states.latest_time) for states in due_polls.states.values())
     now = desk.clock.now()
     doubt = doubt_clock(ahead, polled, now)
     if doubt and pretends:
         doubt = f"{len(ahead):,} categories have later answers than {rfc3339(now)}; they are left"
     sentences = [str(desk.log.history.fault)] if desk.log.history.fault else []
     sentences += [f"{doubt}."] if doubt else []
-    others = [e for e in stands.unread if not (doubt and isinstance(e, AheadError))]
+    others = [e for e in due_polls.unread if not (doubt and isinstance(e, AheadError))]
     return sentences + [f"{e}; its category is left alone" for e in dict.fromkeys(map(str, others))]
 
 
@@ -232,15 +232,15 @@ def _assistants(catalogue: Catalogue, names: Sequence[str]) -> list[Assistant]:
 
 def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     """Say how polling stands; return whether nothing needs a person."""
-    stands = desk.log.look(desk.catalogue)
-    faults = _unread(desk, stands, pretends=False)
+    due_polls = desk.log.look(desk.catalogue)
+    faults = _unread(desk, due_polls, pretends=False)
     faults += [fault for fault in (desk.clock.fault(), desk.budget.fault()) if fault]
     if is_full(desk.settings.data_dir):
         faults.append("The disk is full, so that nothing is polled: make room.")
     is_scheduled = False
     statuses = []
     try:
-        statuses = [status_of(assistant, desk, stands) for assistant in chosen]
+        statuses = [status_of(assistant, desk, due_polls) for assistant in chosen]
         is_scheduled = is_held(desk.locks / LOCK)
     except OSError as error:
         faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")

@@ -349,7 +349,7 @@ def _cost(assistant: Assistant, poll: Poll, result: Response | Failure) -> int:
     return 0 if is_free else cost_of(assistant, poll.question)
 
 
-def share(desk: Desk, assistant: Assistant, stands: DuePolls, summary: Summary) -> float | None:
+def share(desk: Desk, assistant: Assistant, due_polls: DuePolls, summary: Summary) -> float | None:
     """Return the US dollars that an assistant's batches may take now; ``None`` without a limit.
 
     Each assistant has the part of a limit that asks all of them equally many questions, and takes
@@ -362,7 +362,7 @@ def share(desk: Desk, assistant: Assistant, stands: DuePolls, summary: Summary) 
     part = cost_of(assistant, question) / total if total else 1
     shares = []
     if budget.daily_usd is not None:
-        spent = stands.usd_on(name, rfc3339(desk.clock.now())[:10])
+        spent = due_polls.usd_on(name, rfc3339(desk.clock.now())[:10])
         reserved = sum(batch.reserved for batch in desk.files.open_of(name, desk.catalogue)) / 1e6
         shares.append(budget.daily_usd * part - spent - reserved)
     if budget.run_usd is not None:

@@ -154,11 +154,11 @@ class Desk:
         categories = self.catalogue.categories
         return [Pair(slug, categories[slug], assistant) for slug in slugs or categories]
 
-    def due(self, pairs: Sequence[Pair], stands: DuePolls, rounds: Rounds) -> list[Pair]:
+    def due(self, pairs: Sequence[Pair], due_polls: DuePolls, rounds: Rounds) -> list[Pair]:
         """Return which of these pairs are due and not with a provider, longest waiting first."""
         under_way = self.files.under_way(self.catalogue)
         free = [pair for pair in pairs if pair.key not in under_way]
-        return stands.due(free, rounds, self.clock.now())
+        return due_polls.due(free, rounds, self.clock.now())
 
     def append(self, outcome: Outcome, summary: Summary, instrument: str | None) -> None:
         """Append a poll to history with its instrument and the end of its pause; then count it.

@@ -89,15 +89,15 @@ def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> No
     """Read what is paused and due, and ask it."""
     desk.check_prices(assistant)
     sender, summary = desk.sender(assistant), batching.summary
-    stands = desk.log.look(desk.catalogue)
+    due_polls = desk.log.look(desk.catalogue)
     waiting = plan.waiting
     if waiting is None:
         rounds = plan.rounds or Rounds.of(desk.catalogue.site)
-        due = desk.due(desk.pairs(assistant, plan.slugs), stands, rounds)
+        due = desk.due(desk.pairs(assistant, plan.slugs), due_polls, rounds)
         waiting = deque(pair for pair in due if pair.key not in summary.left)
     summary.due = len(waiting)
     now = desk.clock.now()
-    pause = stands.pause_of(assistant.name, now)
+    pause = due_polls.pause_of(assistant.name, now)
     if pause and (pause.stated or not plan.through):
         summary.pause = pause
     if summary.pause or not waiting:
@@ -109,10 +109,10 @@ def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> No
         return
     is_worth_it = plan.waiting is None and assistant.batch and len(waiting) >= WORTH_IT
     if is_worth_it and not (pause or desk.files.pause_of(assistant, now)):
-        batching.begin(list(waiting), instrument, share(desk, assistant, stands, summary))
+        batching.begin(list(waiting), instrument, share(desk, assistant, due_polls, summary))
         return
     most = 1 if pause else plan.most
-    Questions(desk, sender, waiting, stands, summary, instrument).ask(most)
+    Questions(desk, sender, waiting, due_polls, summary, instrument).ask(most)
 
 
 class Questions:
@@ -123,7 +123,7 @@ class Questions:
         desk: Desk,
         sender: Sender,
         waiting: deque[Pair],
-        stands: DuePolls,
+        due_polls: DuePolls,
         summary: Summary,
         instrument: str | None,
     ) -> None:
@@ -132,7 +132,7 @@ class Questions:
         self._waiting = waiting
         self._summary = summary
         self._instrument = instrument
-        states = stands.of_model(sender.assistant.name)
+        states = due_polls.of_model(sender.assistant.name)
         answered = max((state.answered_at for state in states if state.answered_at), default="")
         self._out_of_reach = sum(
             state.failure in OUT_OF_REACH and state.polled_at > answered for state in states
