@@ -184,12 +184,17 @@ class Sender:
         date = clocks.date(response.headers)
         if misfit := self._clock.compare(date, began):
             reply = replace(reply, outcome=Failure("http", misfit), at=date)
+        was_lasting = reply.lasting
         reply = check_cost(self.assistant, charge.amount, reply)
         cost = 0 if response.is_free or response.is_error else None
         if reply.tokens:
             cost = micros(price_of(self.assistant, reply) or 0)
         charge.settle(cost)
-        wait, pause = (None, None) if misfit else self._verdict(response, reply, attempt)
+        if misfit:  # an answer that cost far too much pauses, whatever time it bears
+            is_dear = reply.lasting and not was_lasting
+            wait, pause = None, self.limits.pause if is_dear else None
+        else:
+            wait, pause = self._verdict(response, reply, attempt)
         self._is_paused = self._is_paused or pause is not None
         return replace(reply, latency_ms=latency, attempts=attempt, pause=pause), wait
 
