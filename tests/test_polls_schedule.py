@@ -42,7 +42,7 @@ from store.polls.asking import keep_instrument
 from store.polls.clocks import Clock
 from store.polls.desk import Summary
 from store.polls.locks import is_held, lock
-from store.polls.schedule import AssistantLook, DayClosing, Schedule, confirmed_time
+from store.polls.schedule import AssistantStatus, DayClosing, Schedule, confirmed_time
 from store.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -617,14 +617,14 @@ def test_a_clock_that_is_set_back_stops_no_job(here: Here) -> None:
 
 def test_what_is_wrong_with_batches_is_told_until_they_are_looked_at_again() -> None:
     """A line may fail once; what fails twice stays told in turns that do not look at batches."""
-    look, now = AssistantLook("GPT"), datetime.now(UTC)
+    status, now = AssistantStatus("GPT"), datetime.now(UTC)
     fine, wrong = Summary(), Summary(wrong=["A batch of GPT cannot be followed: HTTP 500"])
     faults = []
     for summary, is_followed in (
         (wrong, True), (fine, False), (wrong, True), (fine, False), (fine, True)
     ):  # fmt: skip
-        look.take_in(summary, now, is_followed=is_followed)
-        faults.append(list(look.faults.values()))
+        status.take_in(summary, now, is_followed=is_followed)
+        faults.append(list(status.faults.values()))
     sentence = "A batch of GPT has a fault; see the log."
     assert faults == [[], [], [sentence], [sentence], []]
 
