@@ -20,7 +20,7 @@ import prometheus_client
 from flask import Flask
 from prometheus_client import CollectorRegistry, Counter, Histogram, core
 
-from store.rankings.poll_states import ScheduleState, usd_on
+from store.rankings.poll_states import usd_on
 from store.store import Store
 from store.web.health import Health, examine
 from store.web.openapi import VERSION
@@ -92,37 +92,35 @@ class Collector:
         store: Store = self._extensions["store"]
         schedule, meaning = map(self._extensions.get, ("scheduler", "meaning"))
         now, state = self._clock(), schedule() if schedule else None
-        health = examine(store, now, state, meaning)
+        health, snapshot = examine(store, now, state, meaning), store.snapshot
         yield core.InfoMetricFamily("consensus_build", "The service.", {"version": VERSION})
-        yield from _of_assistants(store, health, state)
-        yield from _of_store(store, health, f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}")
+        polls = core.CounterMetricFamily(
+            "consensus_polls", "Polls in the history.", labels=("assistant", "outcome")
+        )
+        counts = collections.Counter[tuple[str, str]]()
+        for line_index in snapshot.line_indexes.values():
+            counts.update(line_index.outcomes)
+        for labels, number in sorted(counts.items()):
+            polls.add_metric(labels, number)
+        last = _gauge("consensus_last_success_timestamp_seconds", "When it last answered.")
+        paused = _gauge("consensus_paused", "Whether it is left alone for a while.")
+        due = _gauge("consensus_due_polls", "Its polls that are due.")
+        for assistant in health.assistants:
+            name = [assistant.name]
+            if assistant.last_answer and assistant.answer_age is not None:
+                last.add_metric(name, datetime.fromisoformat(assistant.last_answer).timestamp())
+            if state and state.polling:
+                paused.add_metric(name, assistant.name in state.pauses)
+                due.add_metric(name, state.due.get(assistant.name, 0))
+        problems = _gauge("consensus_problems", "What keeps the data from being good.", "severity")
+        severities = [problem.severity for problem in store.problems]
+        for severity in ("error", "warning", "notice"):
+            problems.add_metric([severity], severities.count(severity))
+        yield from (polls, last, paused, due, problems)
+        yield from _of_whole(store, health, f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}")
 
 
-def _of_assistants(
-    store: Store, health: Health, schedule: ScheduleState | None
-) -> Iterator[core.Metric]:
-    polls = core.CounterMetricFamily(
-        "consensus_polls", "Polls in the history.", labels=("assistant", "outcome")
-    )
-    counts = collections.Counter[tuple[str, str]]()
-    for line_index in store.snapshot.line_indexes.values():
-        counts.update(line_index.outcomes)
-    for labels, number in sorted(counts.items()):
-        polls.add_metric(labels, number)
-    answered = _gauge("consensus_last_success_timestamp_seconds", "When it last answered.")
-    paused = _gauge("consensus_paused", "Whether it is left alone for a while.")
-    due = _gauge("consensus_due_polls", "Its polls that are due.")
-    for assistant in health.assistants:
-        name = [assistant.name]
-        if assistant.last_answer and assistant.answer_age is not None:
-            answered.add_metric(name, datetime.fromisoformat(assistant.last_answer).timestamp())
-        if schedule and schedule.polling:
-            paused.add_metric(name, assistant.name in schedule.pauses)
-            due.add_metric(name, schedule.due.get(assistant.name, 0))
-    yield from (polls, answered, paused, due)
-
-
-def _of_store(store: Store, health: Health, today: str) -> Iterator[core.Metric]:
+def _of_whole(store: Store, health: Health, today: str) -> Iterator[core.Metric]:
     snapshot, scheduler = store.snapshot, health.scheduler
     leader = scheduler.polling if scheduler else None
     values: dict[str, tuple[str, float | None]] = {
@@ -138,11 +136,6 @@ def _of_store(store: Store, health: Health, today: str) -> Iterator[core.Metric]
     for name, (text, value) in values.items():
         if value is not None:
             yield core.GaugeMetricFamily(f"consensus_{name}", text, value=float(value))
-    problems = _gauge("consensus_problems", "What keeps the data from being good.", "severity")
-    severities = [problem.severity for problem in store.problems]
-    for severity in ("error", "warning", "notice"):
-        problems.add_metric([severity], severities.count(severity))
-    yield problems
 
 
 def _gauge(name: str, text: str, label: str = "assistant") -> core.GaugeMetricFamily:
