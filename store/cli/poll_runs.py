@@ -13,12 +13,13 @@ from functools import cache, partial
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from store.cli import plural
 from store.disk import check_room
 from store.history import HistoryError
 from store.polls.desk import ANSWERED, LEFT, NOT_ASKED, Desk, Summary
-from store.polls.due import Pair, Rounds
+from store.polls.due import Pair
 from store.polls.poller import Plan, take_turn
 from store.polls.schedule import DayClosing, confirmed_time, other_owner
 from store.polls.secrets import Unready
@@ -29,22 +30,13 @@ NO_USE = ("auth", "quota", LEFT)
 """Outcomes for which to wait is of no use: a key, the provider's account or a history is wrong."""
 
 
-class Run(Struct, frozen=True, kw_only=True):
-    """The assistants to ask and how: with ``rounds`` only what is due by these.
-
-    With ``through`` a paused assistant is asked one question, and more once it has answered. The
-    clock is one of --at if it ``pretends``.
-    """
+class Run(Struct, frozen=True):
+    """The assistants to ask and how; the clock is one of --at if it ``pretends``."""
 
     desk: Desk
     assistants: Sequence[Assistant]
-    slugs: tuple[str, ...] = ()
-    samples: int = 1
-    until_clear: int | None = None
-    rounds: Rounds | None = None
-    through: bool = False
-    cancel: bool = False
-    pretends: bool = False
+    plan: Plan
+    pretends: bool
 
 
 def carry_out(
@@ -88,13 +80,7 @@ def _ask_one(
     tell = partial(click.echo, f"{name}: another process asks it; waiting for its turn.", err=True)
     notify = cache(tell)  # once, however many turns it takes
     waiting = None if pairs is None else deque(p for p in pairs if p.assistant.name == name)
-    plan = Plan(
-        waiting=waiting,
-        rounds=run.rounds,
-        slugs=run.slugs,
-        through=run.through,
-        cancel=run.cancel,
-    )
+    plan = replace(run.plan, waiting=waiting)
     while not (run.desk.stop.is_set() or result.is_over):
         before = result.looked_at
         try:
@@ -106,7 +92,7 @@ def _ask_one(
         advance(result.looked_at - before)
         plan.follow = plan.through = False  # one question through a pause, whatever came of it
         is_idle = result.looked_at == before
-        if run.cancel or is_idle or (waiting is not None and not waiting):
+        if plan.cancel or is_idle or (waiting is not None and not waiting):
             return
     for _ in waiting or ():
         result.count(LEFT)
