@@ -36,7 +36,7 @@ COMMANDS = {
     "deploy": "store.cli.deploying:deploy",
     "export": "store.cli.exporting:export",
     "init": "store.cli.starting:init",
-    "meaning": "store.cli.meaning:encode",
+    "meaning": "store.cli.searching:encode",
     "names": "store.cli.naming:names_group",
     "poll": "store.cli.polling:poll",
     "schema": "store.cli.schemas:schema",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from store.cli import app_settings, checks, meaning, plural, with_data
+from store.cli import app_settings, checks, plural, searching, with_data
 from store.disk import DamagedFileError, is_full
 from store.files import Files
 from store.history import History, HistoryError
@@ -125,7 +125,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     yield from manifest.problems(directory)
     yield from _unpolled(directory)
     yield from checks.advice(catalogue, files)
-    yield from meaning.remarks(directory, catalogue)
+    yield from searching.remarks(directory, catalogue)
     try:
         history = History(directory / "history")
         yield from checks.in_history(history, catalogue, files, datetime.now(UTC))
