@@ -4,15 +4,11 @@ An answer is a mapping from product to rank; runs are by assistant, each a list 
 day that it was given on, newest first.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any
 
 Answer = dict[str, int]
 Runs = dict[str, list[tuple[str, Answer]]]

@@ -1,14 +1,9 @@
 """What is said of how sure a ranking is, once more, from the definitions; nothing of ours."""
 
-from __future__ import annotations
-
 import datetime as dt
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from certainty_figures import Figures
+from certainty_figures import Figures
 
 NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 

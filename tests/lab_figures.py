@@ -3,22 +3,16 @@
 Each function gives, by label, a value with the ends of its interval and what it was counted in.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from copy import copy
 from fractions import Fraction
 from itertools import combinations, groupby, pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from certainty_figures import overlap, wilson
-from recomputation import rules_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recomputation import Recomputation
+from recomputation import Recomputation, rules_of
 
 Figure = tuple[float, list[float], int]
 LEVELS = {

@@ -1,21 +1,15 @@
 """Small leaderboards written as people read them: each model with its list, best first."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import builders
 
 from store.rankings import agreement, merging
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import CountedAnswer, ResolvedAnswer, count
+from store.rankings.merging import CountedAnswer, Entry, ResolvedAnswer, count
 from store.rankings.runs import AnswerLog
 from store.records import Pick, Poll, Site
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from store.rankings.merging import Entry
 
 AT = "2026-11-02T06:00:00Z"
 

@@ -1,10 +1,8 @@
-"""The published figures once more, from the decisions in store/README.md alone.
+"""The published figures once more, from the rules as ``/methodology`` tells them.
 
 Nothing here is imported from our own modules: plain dictionaries, naive code, the JSON files and
 the JSON Lines as they stand. What it computes is compared with the live answers.
 """
-
-from __future__ import annotations
 
 import datetime as dt
 import hashlib
@@ -13,19 +11,17 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from certainty_figures import Figures
 from certainty_sentences import Doubt, in_words, quote_beginning, tied_names
 from slugify import slugify
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 Json = dict[str, Any]
 

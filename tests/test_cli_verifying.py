@@ -1,7 +1,5 @@
 """``flask verify`` ends with one sentence, or with the first difference, whatever it is given."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
@@ -9,8 +7,9 @@ import os
 import random
 import re
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -24,6 +23,7 @@ from builders import (
     contents,
     write_json,
 )
+from click.testing import Result
 from datasets import running, small_data, written
 from flask import request
 
@@ -33,11 +33,6 @@ from store.line_codec import encode_line
 from store.publishing import formats, manifest, verification
 from store.publishing.directories import sums
 from store.records import Poll
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from click.testing import Result
 
 needs_parquet = pytest.mark.skipif(not formats.has_parquet(), reason="needs the extra `data`")
 CLOSED = "2026-11-09"

@@ -39,26 +39,6 @@ def test_invented_answers_belong_to_a_sample_only(directory: Path) -> None:
         assert (problem.file, problem.line, problem.severity) == ("models.json", line, severity)
 
 
-def test_a_file_that_may_not_be_read_is_a_problem(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Lacking permission is a problem of that file only, and the words are the system's."""
-    _refuse_to_open(monkeypatch, "site.json", PermissionError(13, "Permission denied"))
-    assert said(directory) == ["site.json:1:1: cannot be read: Permission denied"]
-
-
-def test_a_file_whose_permission_was_mended_is_read_again(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Changing only the mode of a file, and neither time nor size, makes it be looked at again."""
-    files, path = Files(directory), directory / "site.json"
-    with monkeypatch.context() as patched:
-        _refuse_to_open(patched, "site.json", PermissionError(13, "Permission denied"))
-        assert files.scan().problems
-    path.chmod(0o640)
-    assert files.scan().problems == ()
-
-
 def test_a_file_that_goes_between_listing_and_reading_is_no_problem(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,15 +283,6 @@ def test_only_what_changed_is_read_again(directory: Path, monkeypatch: pytest.Mo
     path.write_text(path.read_text(encoding="utf-8").replace("VPN", "VPNs"), encoding="utf-8")
     assert files.scan().categories["vpn"].title == "Best VPNs"
     assert opened == ["vpn.json"]
-
-
-def test_files_come_go_and_are_renamed(directory: Path) -> None:
-    """A new file is read, a deleted one forgotten, a renamed one known by its new name."""
-    files, folder = Files(directory), directory / "categories"
-    files.scan()
-    (folder / "vpn.json").rename(folder / "vpn-service.json")
-    (folder / "crm-software.json").unlink()
-    assert list(files.scan().categories) == ["vpn-service"]
 
 
 class TestSettling:

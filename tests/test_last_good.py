@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -185,25 +184,6 @@ def test_what_is_withheld_never_comes_back(
     done = command(data, "withhold", polls[1].id, "--reason", "Wrong.")
     assert done.exit_code == 1
     assert "Error: Mend this first: withheld.json:" in done.stderr
-
-
-def test_one_broken_category_leaves_all_others(shipped: Path, tmp_path: Path) -> None:
-    """After a start its address says why it is not shown, and 1,424 others are served."""
-    data = tmp_path / "data"
-    shutil.copytree(shipped, data)
-    spoil(data / "categories/humidifier.json", "broken")
-    client = client_over(data)
-    served = {item["slug"] for item in client.get("/api/v1/categories.json").get_json()}
-    assert len(served) == 1424
-    assert "humidifier" not in served
-    for path in ("/api/v1/best/humidifier.json", "/best/humidifier"):
-        answer = client.get(path)
-        assert answer.status_code == 503
-        assert "categories/humidifier.json:3:3: JSON has no comments" in answer.text
-    assert client.get("/api/v1/best/vpn.json").status_code == 200
-    health = client.get("/healthz").get_json()
-    assert health["status"] == "degraded"
-    assert health["problems"][0].startswith("categories/humidifier.json:3:3: ")
 
 
 @pytest.mark.parametrize(

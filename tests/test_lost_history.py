@@ -116,17 +116,28 @@ def problem_of(store: Store) -> str:
 
 
 @pytest.mark.parametrize("way", LOSSES)
-def test_what_was_known_stays_served(data: Path, way: str) -> None:
-    """Every byte stays while the process lives; healthz names the file and says what to do."""
+def test_what_was_known_stays_served_and_what_is_restored_counts_again(
+    data: Path, way: str
+) -> None:
+    """Every byte stays while the process lives; the file back in its place ends the error."""
     store = serve(data)
-    before = bodies(store)
-    LOSSES[way](data / f"history/{SLUG}.jsonl")
+    before, path = bodies(store), data / f"history/{SLUG}.jsonl"
+    backup = path.read_bytes()
+    LOSSES[way](path)
     for _ in range(2):
         store.reload()
         assert bodies(store) == before
     if way != "made a folder":
         assert f"flask check --accept-history {SLUG}" in problem_of(store)
-    assert problem_of(store_over(data)) == problem_of(store)
+    other = store_over(data)
+    assert problem_of(other) == problem_of(store)
+    if path.is_dir():
+        path.rmdir()
+    path.write_bytes(backup)
+    for held in (store, other, store_over(data)):
+        held.reload()
+        assert held.problems == ()
+        assert bodies(held) == before
 
 
 @pytest.mark.parametrize("way", LOSSES)
@@ -197,25 +208,6 @@ def call(client: Any, tool: str, arguments: dict[str, Any]) -> Any:
     }
     headers = {"Accept": "application/json, text/event-stream"}
     return client.post("/mcp", json=message, headers=headers).get_json()["result"]
-
-
-@pytest.mark.parametrize("way", LOSSES)
-def test_what_is_restored_is_served_again(data: Path, way: str) -> None:
-    """The file back in its place ends the error by itself, in a running and in a new process."""
-    store = serve(data)
-    before, path = bodies(store), data / f"history/{SLUG}.jsonl"
-    backup = path.read_bytes()
-    LOSSES[way](path)
-    other = store_over(data)
-    for held in (store, other):
-        held.reload()
-    if path.is_dir():
-        path.rmdir()
-    path.write_bytes(backup)
-    for held in (store, other, store_over(data)):
-        held.reload()
-        assert held.problems == ()
-        assert bodies(held) == before
 
 
 @pytest.mark.parametrize("way", [way for way in LOSSES if way != "made a folder"])
@@ -379,11 +371,15 @@ def test_what_was_known_stays_served_until_an_edit_touches_it(data: Path, what: 
     assert same_as_fresh(store, data)
 
 
-def test_damage_in_one_category_makes_no_product_elsewhere_doubtful(data: Path) -> None:
-    """A line that cannot be read is no lost file: what nothing names stays unknown."""
-    (data / "history/new.jsonl").write_bytes(b"{\n")
-    known = {"/product/nobody": 404, "/best/new": 503, "/": 200}
-    assert statuses(app_over(data).test_client(), *known) == known
+def test_a_history_of_damage_alone_makes_no_product_elsewhere_doubtful(data: Path) -> None:
+    """A category where no line can be read is 503 and says why; what nothing names is unknown."""
+    path = data / f"history/{SLUG}.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
+    client = app_over(data).test_client()
+    assert statuses(client, "/product/nobody", "/") == {"/product/nobody": 404, "/": 200}
+    answer = client.get(BEST)
+    assert answer.status_code == 503
+    assert "a damaged record is left out" in answer.text
 
 
 def test_all_of_it_can_be_accepted(data: Path) -> None:
@@ -505,12 +501,3 @@ def test_servers_on_one_directory_do_not_fight(tmp_path: Path) -> None:
         server.join(60)
         assert server.exitcode == 0
     assert [poll.poll.pick for poll in serve(data).history.read("new").polls] != []
-
-
-def test_a_history_of_damage_alone_is_no_category_that_nobody_polled(data: Path) -> None:
-    """Where no line can be read, whoever asks is told why, and not that nobody answered."""
-    path = data / "history" / f"{SLUG}.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
-    answer = app_over(data).test_client().get(BEST)
-    assert answer.status_code == 503
-    assert "a damaged record is left out" in answer.text

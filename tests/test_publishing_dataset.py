@@ -1,7 +1,5 @@
 """A dataset holds everything, is written whole, and forgets what is withheld."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import gzip
@@ -10,7 +8,8 @@ import io
 import json
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -34,10 +33,6 @@ from store.publishing import formats, manifest, tables
 from store.publishing.dataset import DatasetError, Source, catalogue_lines, restore_catalogue
 from store.publishing.directories import is_whole
 from store.store import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 needs_parquet = pytest.mark.skipif(not formats.has_parquet(), reason="needs the extra `data`")
 

@@ -1,21 +1,16 @@
 """No command deletes or overwrites what this service did not write, nor writes beside another."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from builders import answered, command, contents, write_data
 from processes import ROOT
 
 from store.records import SINGLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 HOLD = """
 import sys

@@ -3,11 +3,10 @@
 Needs the extra `engines`, and Spark Java 17: ``pip install '.[test,engines]'``.
 """
 
-from __future__ import annotations
-
 import shutil
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import app_over
@@ -16,9 +15,6 @@ from datasets import running, written_from
 from store.publishing.dataset import Source
 from store.settings import SHIPPED_DATA
 from store.store import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.slow,

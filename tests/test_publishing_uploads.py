@@ -3,27 +3,22 @@
 Objects are held in memory by obstore's own store, or by moto's S3 in slow tests.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import answered, app_over, append, command, write_data, write_json
+from click.testing import Result
 from processes import free_port, until
 
 from store.publishing import uploads
 from store.publishing.trees import decode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from click.testing import Result
 
 obstore = pytest.importorskip("obstore", reason="needs the extra `cloud`")
 WHERE = "s3://site/rankings"

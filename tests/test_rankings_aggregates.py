@@ -1,23 +1,17 @@
 """A category's polls read once: who said what about which product."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from builders import answered, category, failed, hashed_slug
 from hypothesis import given
 from hypothesis import strategies as st
 
 from store.rankings import aggregates
+from store.rankings.aggregates import CategoryAggregate
 from store.rankings.merging import CountedAnswer, count
 from store.rankings.names import Names
-from store.records import Product
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from store.rankings.aggregates import CategoryAggregate
-    from store.records import Poll
+from store.records import Poll, Product
 
 ZOHO = Product(version=1, name="Zoho CRM", maker="Zoho", domain="zoho.com", aliases=("Zoho",))
 CATALOGUE = Names({"zoho-crm": ZOHO})

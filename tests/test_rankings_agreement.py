@@ -1,9 +1,7 @@
 """How far the models agree, first places and overlap of lists, and other rules of counting."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -12,9 +10,6 @@ from leaderboards import counted, merged
 from test_rankings_merging import BOARDS, LISTS
 
 from store.rankings.agreement import Agreement, average_overlap, compare_rules, measure
-
-if TYPE_CHECKING:
-    from random import Random
 
 
 def agreement(lists: dict[str, str]) -> Agreement:

@@ -1,16 +1,10 @@
 """What each assistant does follows from all of its polls."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from builders import answered, failed
+from flask import Flask
 from small_world import WITHHELD
 
 from store.rankings.poll_states import Service, Tally, tallies, total
-
-if TYPE_CHECKING:
-    from flask import Flask
 
 
 def test_polls_are_counted_by_what_came_of_them() -> None:

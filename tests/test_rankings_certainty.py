@@ -1,10 +1,8 @@
 """Certainty: how far a ranking can be trusted."""
 
-from __future__ import annotations
-
 import datetime as dt
+from collections.abc import Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING
 
 import pytest
 from builders import answered, category
@@ -15,15 +13,10 @@ from hypothesis import strategies as st
 from store.rankings import aggregates, certainty, leaderboards, sentences
 from store.rankings.certainty import Comparison, student
 from store.rankings.experiments import own_maker_advantages
-from store.rankings.merging import Asking, LoggedAnswer
+from store.rankings.merging import Asking, LoggedAnswer, Places
 from store.rankings.names import Names
 from store.rankings.runs import MAX_DAYS, Run
 from store.records import Poll, Site
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from store.rankings.merging import Places
 
 RULES = Site(version=1, name="Test", drop_after_days=20)
 EXAMPLE = "XYZVW XYZWV YXZVU · XZWYV YXZUW XYWZU · YXWZV XYZWU YWXZU · XWYZU ZXYWV XYZVU"

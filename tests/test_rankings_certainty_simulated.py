@@ -4,33 +4,24 @@ Four assistants with Plackett-Luce tastes over 24 products give lists of five. W
 follows from their last answers; what is true, from the tastes by many more answers.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import os
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from random import Random
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import pytest
+from conftest import Report
 
 from store.rankings.certainty import Comparison, presence
-from store.rankings.merging import Asking, LoggedAnswer, first_of
-from store.rankings.rounds import Leaders
+from store.rankings.merging import Asking, LoggedAnswer, Places, first_of
+from store.rankings.rounds import LeaderChange, Leaders
 from store.rankings.runs import Run
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from conftest import Report
-
-    from store.rankings.merging import Places
-    from store.rankings.rounds import LeaderChange
-
-    Ask = Callable[[], Places]
+Ask = Callable[[], Places]
 
 pytestmark = pytest.mark.slow
 

@@ -1,10 +1,7 @@
 """Changes: when a model's #1 became another product, and when that is more than noise."""
 
-from __future__ import annotations
-
 import datetime as dt
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -16,10 +13,8 @@ from leaderboards import answer
 from store.rankings import aggregates
 from store.rankings.certainty import wilson
 from store.rankings.changes import Streak, changes, reigns_of, streaks, survival
+from store.rankings.merging import ResolvedAnswer
 from store.rankings.names import Names
-
-if TYPE_CHECKING:
-    from store.rankings.merging import ResolvedAnswer
 
 START = dt.datetime(2026, 1, 5, 6, tzinfo=dt.UTC)
 

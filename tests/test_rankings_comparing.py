@@ -1,19 +1,13 @@
 """Two products, compared where both are."""
 
-from __future__ import annotations
-
 from itertools import starmap
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from builders import answered, app_over, write_data
 
 from store.rankings import comparing
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from store.rankings.leaderboards import Leaderboard
+from store.rankings.leaderboards import Leaderboard
 
 ONE, OTHER = "attio", "zoho-crm"
 

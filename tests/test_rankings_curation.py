@@ -3,9 +3,7 @@
 The pairs of names are as real catalogues have them: no wrong merge, nothing overlooked.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
@@ -14,16 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.rankings import aggregates, curation, products
-from store.rankings.aggregates import FirstUse
+from store.rankings.aggregates import CategoryAggregate, FirstUse
 from store.rankings.curation import MergeSuggestion, NameResolution
 from store.rankings.names import NAMED, Names, provisional
 from store.rankings.products import ProductProfile
 from store.records import Product
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from store.rankings.aggregates import CategoryAggregate
 
 NIMBREL = Product(version=1, name="Nimbrel", domain="nimbrel.example")
 NOUNS = {"crm": ("CRM",), "billing": ("Billing",), "desks": ()}

@@ -1,23 +1,16 @@
 """The service's own experiments: each figure with its n, none where nothing can be counted."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from builders import answered, category
 
 from store.rankings import aggregates, experiments, leaderboards
 from store.rankings.agreement import Repeats
+from store.rankings.experiments import Experiment
 from store.rankings.names import Names
 from store.rankings.rounds import TrackRecord
-from store.records import Site
+from store.records import Poll, Site
 from store.web.listings import COMPUTED
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from store.rankings.experiments import Experiment
-    from store.records import Poll
 
 SITE = Site(version=1, name="Test")
 NO_RECORD = TrackRecord({}, "")

@@ -1,7 +1,5 @@
 """Leaderboards: a category's ranking as it stands, or none."""
 
-from __future__ import annotations
-
 from builders import SITE, answered, category, failed
 
 from store.rankings import aggregates, leaderboards

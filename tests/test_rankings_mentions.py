@@ -1,7 +1,5 @@
 """Mentions and trends: like compared with like, and silence where there is too little to say."""
 
-from __future__ import annotations
-
 import datetime as dt
 from fractions import Fraction
 

@@ -1,22 +1,15 @@
 """The merged ranking: what counts, what it is worth, and what decides between equals."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from leaderboards import answer, counted, merged
 
-from store.rankings.merging import ResolvedAnswer, Wording, count, select
+from store.rankings.merging import Entry, ResolvedAnswer, Wording, count, select
 from store.records import Site
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from random import Random
-
-    from store.rankings.merging import Entry
 
 LISTS = st.lists(st.sampled_from("PQRSTUVW"), unique=True, min_size=1, max_size=5)
 BOARDS = st.dictionaries(st.sampled_from("ABCDE"), LISTS, min_size=1, max_size=5)

@@ -1,7 +1,5 @@
 """Two spellings become one product only by exact rules, and every product has its own address."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,9 +1,6 @@
 """How polling stands, from a category's polls."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from builders import answered, category, failed
@@ -17,10 +14,7 @@ from store.rankings.poll_states import (
     recorded_pause,
     usd_on,
 )
-from store.records import Usage
-
-if TYPE_CHECKING:
-    from store.records import Poll
+from store.records import Poll, Usage
 
 CATEGORY = category()
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)

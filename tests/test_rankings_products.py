@@ -1,8 +1,7 @@
 """Products as readers see them: one name, one address, one domain, and every old address kept."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from random import Random
 
 import msgspec
 import pytest
@@ -11,16 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from store.rankings import aggregates, names, products
+from store.rankings.aggregates import CategoryAggregate
 from store.rankings.names import Names
-from store.records import Product
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from random import Random
-
-    from store.rankings.aggregates import CategoryAggregate
-    from store.rankings.products import ProductProfile
-    from store.records import Poll
+from store.rankings.products import ProductProfile
+from store.records import Poll, Product
 
 
 def read(files: Mapping[str, Product], **polls: Sequence[Poll]) -> list[CategoryAggregate]:

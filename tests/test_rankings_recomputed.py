@@ -1,18 +1,19 @@
 """What is served equals what a second, independent computation finds, for all the data."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections import Counter
+from collections.abc import Iterator
 from copy import deepcopy
 from functools import partial
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from builders import (
     BASE_URL,
+    Made,
     answered,
     app_over,
     append,
@@ -23,22 +24,15 @@ from builders import (
     write_data,
     write_json,
 )
+from certainty_figures import Figures
+from flask import Flask
+from flask.testing import FlaskClient
 from lab_figures import by_rule, noise, record, standing
 from recomputation import Recomputation
 
 from store.rankings.experiments import Experiment
+from store.records import Poll
 from store.web import as_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from builders import Made
-    from certainty_figures import Figures
-    from flask import Flask
-    from flask.testing import FlaskClient
-
-    from store.records import Poll
 
 WORLDS = ("shipped", "odd names", "odd times", "repeats")
 

@@ -1,7 +1,5 @@
 """Rounds: each day's #1 with its level, and when another product leads by more than chance."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import pytest

@@ -1,9 +1,8 @@
 """The sentences people quote: true, whole, and readable for any number of models."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import leaderboards
 import pytest
@@ -14,9 +13,6 @@ from leaderboards import answer, counted
 from store.rankings import sentences
 from store.rankings.merging import CountedAnswer, count
 from store.records import Site
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 NAMES = {name: name for name in "PQRSTUVWXYZ"}
 SOURCE = "https://rankings.example/best/pens (Test, CC BY 4.0)"

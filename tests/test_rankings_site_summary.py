@@ -1,24 +1,16 @@
 """What is over all categories: order, counts, retired models, old addresses, topics."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from builders import answered, app_over, category, failed
+from flask import Flask
 from small_world import write_small_world
 
 from store.rankings import aggregates, leaderboards, products, site_summary
 from store.rankings.names import Names
-from store.records import Site
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from flask import Flask
-
-    from store.rankings.site_summary import SiteSummary
-    from store.records import Category, Poll
+from store.rankings.site_summary import SiteSummary
+from store.records import Category, Poll, Site
 
 SITE = Site(version=1, name="Test")
 NONE = site_summary.Curated({}, (), {}, (), ())

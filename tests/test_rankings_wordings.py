@@ -1,8 +1,6 @@
 """Wordings: answers to two questions are never one ranking, and which of them stands."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 from builders import SITE, answered, category
@@ -10,14 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.rankings import aggregates, leaderboards
+from store.rankings.leaderboards import Leaderboard
 from store.rankings.names import Names
-from store.records import Site
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from store.rankings.leaderboards import Leaderboard
-    from store.records import Poll
+from store.records import Poll, Site
 
 RULES = Site(version=1, name=str(SITE["name"]), stale_after_days=10, drop_after_days=20)
 NEW = category().question

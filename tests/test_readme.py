@@ -54,7 +54,7 @@ def anchors(text: str) -> set[str]:
 
 def test_every_citation_of_the_decisions_names_a_section() -> None:
     """What a module says stands in store/README.md under a name does stand there."""
-    sections = set(re.findall(r"^#+ (.*)$", READMES["store"], re.MULTILINE))
+    sections = set(re.findall(r"^\*\*(.*?)\.\*\*", READMES["store"], re.MULTILINE))
     files = [*(ROOT / "store").rglob("*.py"), *(ROOT / "tests").glob("*.py")]
     cited = {
         section

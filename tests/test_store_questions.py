@@ -143,20 +143,6 @@ def test_a_renamed_assistant_keeps_its_answers(data: Path, service: Flask) -> No
     assert same_as_fresh(store_of(service), data)
 
 
-def test_a_former_name_belongs_to_one_assistant(data: Path, service: Flask) -> None:
-    """One that another bears or claims is a problem at its place, and nothing is taken in."""
-    models = [
-        {"name": "Z", "api": "sample", "former_names": ["A", "Old"]},
-        {"name": "A", "api": "sample"},
-        {"name": "B", "api": "sample", "former_names": ["Old"]},
-    ]
-    write_json(data / "models.json", {"version": 1, "models": models})
-    store = store_of(service)
-    assert store.snapshot.catalogue.former_names == {}
-    assert [(p.file, p.line) for p in store.problems] == [("models.json", 8), ("models.json", 20)]
-    assert all("Old" not in str(problem) for problem in store.problems)
-
-
 def test_a_withheld_poll_under_a_wrong_clock_moves_nothing(data: Path, service: Flask) -> None:
     """No date, age, trend or order is other than if it had never been made."""
     before = bodies(store_of(service))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from contextlib import suppress
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,10 +11,9 @@ from builders import answered, app_over, write_data
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from store.files import Files
 from store.polls.providers.envelopes import identity
 from store.rankings.names import key, slug
-from store.text import IGNORABLE, ascii_url, clean, is_hidden, rfc3339
+from store.text import IGNORABLE, ascii_url, clean, is_hidden
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,11 +138,6 @@ def test_what_a_provider_calls_itself_is_cleaned() -> None:
     assert identity("\x00") is None
 
 
-def test_times_are_written_in_utc() -> None:
-    """Whatever zone a time comes in, history has UTC and whole seconds."""
-    assert rfc3339(datetime.fromisoformat("2026-11-20T07:00:00.9+01:00")) == "2026-11-20T06:00:00Z"
-
-
 @pytest.mark.parametrize(
     ("written", "travels"),
     [
@@ -208,17 +201,3 @@ def test_an_international_base_url_is_served_in_ascii(tmp_path: Path) -> None:
         assert answer.status_code == 200
         assert "https://xn--r8jz45g.example/" in answer.headers["Link"]
     assert client.get("/best/crm-software/").headers["Location"].startswith("https://xn--r8jz45g.")
-
-
-@pytest.mark.parametrize("base_url", ["https://a\\u0007.example", "https://-\\u2603-.example"])
-def test_a_base_url_that_is_none_is_a_problem_of_its_line(tmp_path: Path, base_url: str) -> None:
-    """The file is refused where the address stands, and its last good version stays in use."""
-    directory = write_data(tmp_path / "data")
-    files = Files(directory)
-    before = files.scan().site
-    text = f'{{\n  "version": 1,\n  "name": "x",\n  "base_url": "{base_url}"\n}}\n'
-    (directory / "site.json").write_text(text, encoding="utf-8")
-    catalogue = files.scan()
-    assert catalogue.site == before
-    (problem,) = catalogue.problems
-    assert str(problem).startswith("site.json:4:3: base_url must be an address such as")
