@@ -77,7 +77,7 @@ def check(
     counts = Counter(problem.severity for problem in problems)
     for problem in problems:
         click.echo(_line(problem))
-    numbers = (plural(counts[each], each) for each in ("error", "warning", "notice"))
+    numbers = (plural(counts[word], word) for word in ("error", "warning", "notice"))
     click.echo(f"{', '.join(numbers)}.", err=True)
     if counts["error"]:
         raise click.exceptions.Exit(1)
@@ -111,7 +111,7 @@ def _reopen(directory: Path, day: str, reason: str) -> None:
 
 
 def problems_in(directory: Path) -> Iterator[Problem]:
-    """Everything wrong in a data directory's files and history.
+    """Yield everything that is wrong in a data directory's files and history.
 
     Raises:
         DataDirectoryError: there is no data directory to look at.
@@ -138,7 +138,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
 
 
 def _unpolled(directory: Path) -> Iterator[Problem]:
-    """What keeps every category from being polled: no room on the disk, no sum of the day."""
+    """Yield what keeps every category from being polled: a full disk, no sum of the day."""
     history = directory / "history"
     if is_full(history if history.is_dir() else directory):
         message = "its disk is full, so that nothing is polled: make room"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from store.store import Store
 
 COMPANIONS = ("/badge/", "/embed/", "/cards/")
-"""What comes and goes with the page that it belongs to, as CSV does: it is not counted as gone."""
+"""Addresses that come and go with a page, as CSV does: they are not counted as gone."""
 MAX_GONE, MAX_GONE_SHARE = 20, 1000
 """Addresses that may vanish unasked: 20, or one in 1,000 if more (store/README.md, Publishing)."""
 
