@@ -65,7 +65,9 @@ def check(
             if accept:
                 _accept(directory, slugs, reason)
             if reopen:
-                _reopen(directory, f"{reopen:%Y-%m-%d}", reason)
+                day = f"{reopen:%Y-%m-%d}"
+                Proof(directory).reopen(day, reason)
+                click.echo(f"{day} and later days are open again until a clock is confirmed.")
         except LedgerError as error:
             raise click.ClickException(f"{error}.") from None
         except OSError as error:
@@ -103,11 +105,6 @@ def _accept(directory: Path, slugs: Sequence[str], reason: str) -> None:
             click.echo(f"history/{slug}.jsonl has lost nothing.")
     if not slugs and not lost:
         click.echo("No history is lost.")
-
-
-def _reopen(directory: Path, day: str, reason: str) -> None:
-    Proof(directory).reopen(day, reason)
-    click.echo(f"{day} and later days are open again; they close when a clock is confirmed.")
 
 
 def problems_in(directory: Path) -> Iterator[Problem]:

@@ -55,9 +55,6 @@ def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
             "in both weeks of a trend, and every trend is insufficient"
         )
         yield files.problem_at("site.json", ("poll_every_days",), message, "warning")
-    if site.drop_after_days < site.stale_after_days:
-        message = "answers are dropped before they are called stale; it should be the later"
-        yield files.problem_at("site.json", ("drop_after_days",), message, "warning")
 
 
 def _misleading_aliases(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
@@ -175,15 +172,12 @@ def _retired(models: Mapping[str, int], catalogue: Catalogue) -> Iterator[Proble
         message = f'"{model}" is retired: its {models[model]:,} polls count in no ranking'
         if unasked:
             questions = [category.question for category in catalogue.categories.values()]
+            choice = " or ".join(f'"{assistant.name}"' for assistant in unasked)
             message += (
-                f"; if it was renamed, list it in former_names of {_or(unasked)}, whose new round "
+                f"; if it was renamed, list it in former_names of {choice}, whose new round "
                 f"is else {_cost(unasked, questions, 2)}"
             )
         yield Problem("models.json", 1, 1, message, "warning" if unasked else "notice")
-
-
-def _or(assistants: Sequence[Assistant]) -> str:
-    return " or ".join(f'"{assistant.name}"' for assistant in assistants)
 
 
 def _cost(assistants: Sequence[Assistant], questions: Sequence[str], decimals: int) -> str:

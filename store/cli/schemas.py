@@ -38,7 +38,8 @@ def documents() -> dict[str, str]:
     kinds = dict(SINGLE)
     kinds |= {f"{SCHEMA_NAMES[folder]}.json": kind for folder, kind in FOLDERS.items()}
     return {
-        name: _text({"$schema": DRAFT, **_plain(msgspec.json.schema(kind))})
+        # in ASCII, because patterns contain invisible characters
+        name: json.dumps({"$schema": DRAFT, **_plain(msgspec.json.schema(kind))}, indent=2) + "\n"
         for name, kind in kinds.items()
     }
 
@@ -80,8 +81,3 @@ def _plain(value: Any) -> Any:
             for key, part in value.items()
         }
     return [_plain(part) for part in value] if isinstance(value, list) else value
-
-
-def _text(value: object) -> str:
-    """Return indented JSON in ASCII, because patterns contain invisible characters."""
-    return json.dumps(value, indent=2) + "\n"
