@@ -206,6 +206,19 @@ def test_what_a_title_leaves_out_is_never_sure(query: str, slug: str, match: str
     assert (hit.slug, hit.match) == (slug, match)
 
 
+def test_being_nearest_makes_no_keywords_sure() -> None:
+    """However many words they share with a category, the one that is left over may matter."""
+    document = Document("washer", ("Best washing machine for large families",))
+    others = [Document("ladder", ("Best ladder",)), Document("sofa", ("Best sofa for families",))]
+    index = Index([document, *others], [], [], ["quiet", "machine", "family"])
+    sure, unsure = (
+        index.search("washing machine for large families"),
+        index.search("quiet washing machine for large families"),
+    )
+    assert (sure.categories[0].slug, sure.categories[0].match) == ("washer", "exact")
+    assert (unsure.categories[0].slug, unsure.categories[0].match) == ("washer", "related")
+
+
 def test_the_thing_itself_comes_before_what_goes_with_it() -> None:
     """Titles of which a word is the head noun, the plain one first; what has another comes last."""
     hits = LAPTOPS.search("laptops").categories
