@@ -80,6 +80,7 @@ def _explained(meaning: NameResolution, snapshot: Snapshot) -> Iterator[str]:
 def _described(suggestion: MergeSuggestion, files: Mapping[str, Product]) -> Iterator[str]:
     """Yield a suggestion in five lines, the last two ready to be pasted into a product file."""
     product, other = suggestion.product, suggestion.known
+    # The id of a product without a file is no slug: it is made of the name's key.
     name = _path(other.id if other.id in files else other.slug)
     where = name if other.id in files else "in no file yet"
     yield f'{product.slug}: "{product.name}", {_uses(product)}'

@@ -36,6 +36,7 @@ def search(query: str, limit: int) -> None:
     directory = app_settings().data_dir
     meaning = Meaning(directory)
 
+    # A command waits for the model, where a server answers by words meanwhile.
     def compare(text: str, documents: Sequence[Document]) -> Likeness | None:
         meaning.prepare(documents)
         return meaning.compare(text, documents)
