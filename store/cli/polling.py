@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 from flask import current_app
 from msgspec import Struct
+from msgspec.structs import replace
 
 from store.cli import app_settings, plural, refuse, unknown_slug, with_data
 from store.counting import doubt_clock, invented
