@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from processes import ROOT
 
-from store.disk import DamagedFileError
+from store.polls.locks import DamagedFileError
 from store.polls.prices import UNCOUNTED, at_most, check_cost, missing_prices, price_of, usd
 from store.polls.providers.envelopes import Reply, Tokens
 from store.polls.spending import Budget, Charge

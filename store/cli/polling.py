@@ -15,13 +15,13 @@ from flask import current_app
 
 from store.cli import app_settings, refuse, unknown_slug, with_data
 from store.cli.poll_runs import Run, carry_out, check_ready, summarise
-from store.counting import AheadError, doubt_clock, invented
+from store.counting import doubt_clock, invented
 from store.disk import is_full
 from store.files import Catalogue, Files
 from store.history import History
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.desk import Desk
-from store.polls.due import DuePolls, PollLog, Rounds, levels
+from store.polls.due import AheadError, DuePolls, PollLog, Rounds, levels
 from store.polls.locks import is_held
 from store.polls.report import ask_whether_there, quote, status_of
 from store.polls.schedule import LOCK

@@ -13,9 +13,10 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from store.disk import DamagedFileError, atomic_write, make_folder, sync_directory
+from store.disk import atomic_write, make_folder, sync_directory
 from store.files import Catalogue
 from store.polls.due import Key
+from store.polls.locks import DamagedFileError
 from store.rankings.poll_states import Pause
 from store.records import Assistant, Natural
 

@@ -18,7 +18,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from store.disk import DamagedFileError, atomic_write, locked
+from store.disk import atomic_write, locked
+from store.polls.locks import DamagedFileError
 from store.polls.prices import micros
 
 SUM = "spent.json"

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from math import fsum, lcm, log, sqrt
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from store.rankings.merging import Places
 from store.rankings.names import ProductId
@@ -33,6 +33,9 @@ T = (
     *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
 )
 """97.5 % quantiles of Student's t for 1 to 30 degrees of freedom, as tables print them."""
+
+DECIMALS = 4
+"""Decimals of a share: a hundredth of a percent, far below any interval's width."""
 
 ALPHA = 0.05
 """The share of worlds in which a product may, at some look, be called ahead though it is not."""
@@ -81,12 +84,15 @@ class Certainty(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """The answers that name a product; ``share`` is the mean of the assistants' shares."""
+    """A share of the assistants' windowed answers, as it is published."""
 
-    named: int
-    of: int
-    share: float
-    interval: Interval
+    named: Annotated[int, Meta(ge=0, description="Answers that do.")]
+    of: Annotated[int, Meta(ge=1, description="Answers in all windows.")]
+    share: Annotated[float, Meta(ge=0, le=1, description="The mean of the assistants' shares.")]
+    interval: Annotated[
+        tuple[float, ...],
+        Meta(min_length=2, max_length=2, description="95 % interval: its lower and upper end."),
+    ]
 
 
 class Comparison:
@@ -252,4 +258,5 @@ def _share(windows: Sequence[Sequence[Places]], named: Sequence[int]) -> Share:
     sizes = [len(window) for window in windows]
     n = len(sizes) ** 2 / fsum(1 / size for size in sizes)  # answers of equal weight
     share = fsum(part / size for part, size in zip(named, sizes, strict=True)) / len(sizes)
-    return Share(sum(named), sum(sizes), share, wilson(share * n, n))
+    ends = [round(end, DECIMALS) for end in wilson(share * n, n)]
+    return Share(sum(named), sum(sizes), round(share, DECIMALS), tuple(ends))
