@@ -58,7 +58,7 @@ class Pair(Struct, frozen=True):
 
 
 class Rounds(Struct, frozen=True):
-    """How often a pair is asked: so many days between rounds, so many answers in each.
+    """The pace at which a pair is asked: days between rounds, and answers in each.
 
     A round is what answers of a pair lie less than ``every_days`` apart. It takes ``samples``
     answers, and ``at_first`` while its question or served model has had fewer than these.
@@ -113,11 +113,12 @@ class Rounds(Struct, frozen=True):
             return last - CLOCK_TOLERANCE  # a record's time may lie so far ahead
         if state.failure not in RETRIED_SOONER:
             return last + regular
+        # bounded, for a timedelta of 2 ** 40 cannot be
         return last + min(regular, FIRST_RETRY * (1 << min(len(state.failed_at) - 1, 16)))
 
 
 class DuePolls(Struct, frozen=True):
-    """Where polling stands in each category whose history could be read, and what follows from it.
+    """The state of polling in each category whose history could be read, and what follows from it.
 
     ``unread`` says why others could not be.
     """
@@ -204,7 +205,7 @@ class AheadError(HistoryError):
 
 
 class PollLog:
-    """Where polling of each category stands by its history, read again where that has changed."""
+    """The state of polling by each category's history, read again where that has changed."""
 
     def __init__(self, history: History, clock: Clock) -> None:
         self.history = history
@@ -248,7 +249,7 @@ class PollLog:
 
     def look(self, catalogue: Catalogue) -> DuePolls:
         """Return how polling of all categories stands."""
-        self.history.signatures()  # it looks at the ledger
+        self.history.signatures()  # looks at the ledger, once for all categories
         states: dict[str, PollStates] = {}
         unread: list[HistoryError] = []
         for slug in catalogue.categories:

@@ -68,6 +68,7 @@ def is_held(path: Path) -> bool:
         OSError: the file cannot be opened.
     """
     try:
+        # read-only, so that who may only look at the data can ask too
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
