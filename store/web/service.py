@@ -112,7 +112,7 @@ def _surround(
 ) -> None:
     """Add what happens before and after every request."""
     by_name = {route.name: route for route in routes}
-    app.url_map.merge_slashes = False
+    app.url_map.merge_slashes = False  # one resource has one address
 
     @app.before_request
     def prepare() -> Response | None:
@@ -170,7 +170,7 @@ def _options() -> Response:
     response = current_app.make_default_options_response()
     response.status_code = 204
     response.headers["Allow"] = ", ".join(sorted(response.allow) or READING)
-    response.headers.remove("Content-Type")
+    response.headers.remove("Content-Type")  # of no content
     return response
 
 
