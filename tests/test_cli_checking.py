@@ -60,16 +60,6 @@ def test_an_alias_claimed_twice_is_named_in_both_places(directory: Path) -> None
     ]
 
 
-def test_damaged_history_is_named_by_line(directory: Path) -> None:
-    """A line of history that was changed by hand is reported and fails the check."""
-    path = directory / "history" / "vpn.jsonl"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("Pipe", "Pope", 1), encoding="utf-8")
-    done = check(directory)
-    assert done.exit_code == 1
-    assert done.stdout.startswith("history/vpn.jsonl:1:1: a damaged record is left out")
-
-
 def test_a_damaged_ledger_is_named(directory: Path) -> None:
     """An altered line and a lost one; but not what a crash cut short."""
     polls = [answered("A", ["Zoho"], f"2026-11-{day}T06:00:00Z", slug="vpn") for day in (20, 21)]
@@ -106,15 +96,6 @@ def test_a_ledger_that_cannot_be_read_hides_no_other_mistake(
     assert "proof/ledger.jsonl:1:1: cannot be read" in done.stdout
 
 
-def test_an_unusable_directory_is_one_sentence(directory: Path) -> None:
-    """A data directory that is not there is said to be so."""
-    app = app_over(directory)
-    directory.rename(directory.with_name("away"))
-    done = app.test_cli_runner().invoke(args=["check"])
-    assert done.exit_code == 1
-    assert "does not exist; `flask init" in done.output
-
-
 def set_key(path: Path, **fields: object) -> None:
     """Change keys of a data file as a curator would."""
     write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **fields})
@@ -126,10 +107,6 @@ def set_key(path: Path, **fields: object) -> None:
         (
             {"topic": "Best VPN"},
             '5:3: warning: "for Best VPN" stands in verdicts: a topic does not start with "Best"',
-        ),
-        (
-            {"topic": "the VPN"},
-            '5:3: warning: "for the VPN" stands in verdicts: a topic does not start with "the"',
         ),
         (
             {"topic": "VPN?"},
@@ -339,27 +316,7 @@ def test_the_shipped_data_is_good(runner: FlaskCliRunner) -> None:
     assert (done.exit_code, done.stdout) == (0, "")
 
 
-JUNK = st.sampled_from(
-    [
-        "",
-        '"',
-        "{",
-        "}",
-        "[",
-        "]",
-        ",",
-        ":",
-        "1",
-        "-",
-        "null",
-        "\\",
-        "\n",
-        "\0",
-        "\u00e9",
-        "NaN",
-        "  ",
-    ]
-)
+JUNK = st.sampled_from(["", *'"{}[],:1-\\\n\0\u00e9', "null", "NaN", "  "])
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])

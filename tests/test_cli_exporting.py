@@ -78,7 +78,7 @@ def manifest(tree: Path) -> dict[str, Any]:
 
 
 def test_every_file_is_the_answer_of_the_service(data: Path, tmp_path: Path) -> None:
-    """Byte for byte, plain and compressed."""
+    """Byte for byte, plain and compressed, and kept as long by whoever uploads or sends it."""
     result = export(data, tmp_path / "tree")
     assert result.exit_code == 0, result.output
     client, current = app_over(data).test_client(), tmp_path / "tree/current"
@@ -89,31 +89,11 @@ def test_every_file_is_the_answer_of_the_service(data: Path, tmp_path: Path) -> 
         file = current / entry["file"]
         with client.get(path) as answer:
             assert (file.read_bytes(), entry["type"]) == (answer.data, answer.content_type), path
+        assert entry["cache_control"] == cache_control(client, path)
         packed = file.with_name(f"{file.name}.gz")
         assert packed.exists() == entry["gzip"]
         if entry["gzip"]:
             assert gzip.decompress(packed.read_bytes()) == answer.data
-
-
-def test_every_file_is_kept_as_long_as_the_answer_of_the_service(
-    data: Path, tmp_path: Path
-) -> None:
-    """What uploads and nginx send as ``Cache-Control`` is what the service would have said."""
-    export(data, tmp_path / "tree")
-    client = app_over(data).test_client()
-    files = manifest(tmp_path / "tree")["files"]
-    said = {path: cache_control(client, path) for path in files}
-    assert {path: exported["cache_control"] for path, exported in files.items()} == said
-
-
-def test_what_was_published_is_missed_when_it_is_lost(data: Path, tmp_path: Path) -> None:
-    """Without any server: the next export notices that history is gone."""
-    close_days(data)
-    assert export(data, tmp_path / "tree").exit_code == 0
-    (data / "history/crm-software.jsonl").unlink()
-    done = export(data, tmp_path / "tree")
-    assert done.exit_code == 1
-    assert "history/crm-software.jsonl:1:1: the file is gone" in done.stderr
 
 
 def test_a_tree_is_published_with_a_warning_where_nothing_can_be_noted(
@@ -366,15 +346,7 @@ def test_nothing_is_published_while_history_is_lost(data: Path, tmp_path: Path, 
         assert refused(data, tmp_path / "tree").count("history:1:1: ") == 1
 
 
-def test_nothing_is_published_while_history_cannot_be_read(data: Path, tmp_path: Path) -> None:
-    """A category that cannot be shown just now does not leave the tree for it."""
-    export(data, tmp_path / "tree")
-    (data / "history/help-desk.jsonl").unlink()
-    (data / "history/help-desk.jsonl").mkdir()
-    assert "history/help-desk.jsonl:1:1: cannot be read" in refused(data, tmp_path / "tree")
-
-
-@pytest.mark.parametrize("way", ["its file", "its folder", "its lines"])
+@pytest.mark.parametrize("way", ["its file", "its folder", "its history", "its lines"])
 def test_nothing_is_published_while_a_category_cannot_be_shown(
     data: Path, tmp_path: Path, way: str
 ) -> None:
@@ -387,6 +359,10 @@ def test_nothing_is_published_while_a_category_cannot_be_shown(
         case "its folder":
             why = "categories:1:1: "
             shutil.rmtree(data / "categories")
+        case "its history":
+            why = "history/help-desk.jsonl:1:1: cannot be read"
+            (data / "history/help-desk.jsonl").unlink()
+            (data / "history/help-desk.jsonl").mkdir()
         case _:
             why = "history/help-desk.jsonl:1:1: "
             path = data / "history/help-desk.jsonl"
@@ -464,11 +440,3 @@ def test_an_answer_that_cannot_be_made_is_not_left_out(
 
     monkeypatch.setattr("store.web.pages.views.leader_changes", fail)
     assert "/changes cannot be made: 500" in refused(data, tmp_path / "tree")
-
-
-def test_a_directory_without_data_is_one_sentence(data: Path, tmp_path: Path) -> None:
-    """As every command says it."""
-    shutil.rmtree(data)
-    result = export(data, tmp_path / "tree")
-    assert (result.exit_code, result.stderr.count("\n")) == (1, 2)
-    assert "does not exist" in result.output

@@ -10,7 +10,7 @@ from broken import KINDS, SLIPS, Broken, write_one_of_each
 from builders import command, contents, write_data
 from jsonschema import Draft202012Validator, FormatChecker
 
-from store.cli.schemas import DRAFT, documents, schema_of
+from store.cli.schemas import documents, schema_of
 from store.records import FOLDERS, SINGLE
 from store.settings import SHIPPED_DATA
 
@@ -62,18 +62,6 @@ def test_schemas_are_written_anew_over_older_ones(tmp_path: Path) -> None:
     assert path.read_text() == documents()["site.json"]
 
 
-@pytest.mark.parametrize("text", ["mine", f'{{\n  "$schema": "{DRAFT}",\n  "$ref": "#/$defs/Shop"'])
-def test_a_schema_of_somebody_else_is_left_alone(tmp_path: Path, text: str) -> None:
-    """It is named, and no other is written beside it."""
-    data = write_data(tmp_path / "data")
-    (data / "schemas").mkdir()
-    (data / "schemas/site.json").write_text(text)
-    before = contents(data)
-    done = command(data, "schema")
-    assert (done.exit_code, contents(data)) == (1, before)
-    assert "schemas/site.json is not a schema that this command wrote: nothing" in done.output
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -81,7 +69,6 @@ def test_a_schema_of_somebody_else_is_left_alone(tmp_path: Path, text: str) -> N
         ("check", "--accept-history", "--all", "--reason", "r"),
         ("check", "--reopen", "2026-01-01", "--reason", "r"),
         ("withhold", "0123456789abcdef", "--reason", "r"),
-        ("names", "merge", "a", "b"),
         ("meaning",),
         ("dataset", "--close-days"),
         ("export", "site", "--close-days"),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import os
+from typing import TYPE_CHECKING
 
 import pytest
 from builders import answered, app_over, write_data, write_json
 from faults import UnreadableFiles, replace_os
 from test_cli_naming import answers, history
-
-from store.cli.editing import write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,24 +58,28 @@ def test_a_second_one_is_written_below_the_first(directory: Path) -> None:
     assert list(withheld) == [poll.id for poll in POLLS]
 
 
-def test_what_somebody_saves_meanwhile_stays(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of two at once the second says so: else a text withheld by the first would reappear."""
-
-    def write_late(home: Path, *rest: Any) -> None:
-        write_json(home / "withheld.json", theirs)
-        write(home, *rest)
-
-    theirs = {"version": 1, "withheld": {POLLS[1].id: {"reason": "y", "date": "2026-11-03"}}}
-    monkeypatch.setattr("store.cli.withholding.write", write_late)
+def test_mode_and_owner_of_the_file_stay(directory: Path) -> None:
+    """Whoever could read it still can, also where root withholds."""
+    path = directory / "withheld.json"
+    path.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(path, 54_321, 12_345)
+    before = path.stat()
     shell = app_over(directory).test_cli_runner()
+    assert shell.invoke(args=["withhold", POLLS[0].id, "--reason", "x"]).exit_code == 0
+    after = path.stat()
+    for part in ("st_mode", "st_uid", "st_gid"):
+        assert getattr(after, part) == getattr(before, part)
+
+
+def test_a_file_in_need_of_repair_is_not_edited(directory: Path) -> None:
+    """First it is mended by hand."""
+    shell = app_over(directory).test_cli_runner()
+    (directory / "withheld.json").write_text("{", encoding="utf-8")
     done = shell.invoke(args=["withhold", POLLS[0].id, "--reason", "x"])
     assert done.exit_code == 1
-    assert (
-        "withheld.json was left as it was: somebody has just changed it; try again." in done.output
-    )
-    assert json.loads((directory / "withheld.json").read_text(encoding="utf-8")) == theirs
+    assert "Mend this first: withheld.json:1:2" in done.output
+    assert (directory / "withheld.json").read_text(encoding="utf-8") == "{"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 FOLDERS = ("", "data", "store", "store/cli", "tests")
 READMES = {folder: (ROOT / folder / "README.md").read_text(encoding="utf-8") for folder in FOLDERS}
 README = READMES[""]
-MOST_LINES = {"": 140, "data": 150, "tests": 150}
+MOST_LINES = {"": 140, "data": 150, "store/cli": 150, "tests": 150}
 """The front page is read in one sitting, the others hold what somebody looks up."""
 
 

@@ -15,9 +15,9 @@ from flask.cli import AppGroup, get_version, version_option, with_appcontext
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from store.disk import DamagedFileError
 from store.files import DataDirectoryError, check_data_in
 from store.history import HistoryError
+from store.polls.locks import DamagedFileError
 from store.publishing.directories import Writer
 from store.text import rfc3339
 
@@ -36,7 +36,7 @@ COMMANDS = {
     "deploy": "store.cli.deploying:deploy",
     "export": "store.cli.exporting:export",
     "init": "store.cli.starting:init",
-    "meaning": "store.cli.meaning:encode",
+    "meaning": "store.cli.searching:encode",
     "names": "store.cli.naming:names_group",
     "poll": "store.cli.polling:poll",
     "schema": "store.cli.schemas:schema",
@@ -55,7 +55,7 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
     """
 
     @wraps(command)
-    def told(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         say_data(current_app)
         try:
             check_data_in(app_settings().data_dir)
@@ -65,7 +65,7 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
         except PermissionError as error:
             raise click.ClickException(f"{error.filename}: {error.strerror}.") from None
 
-    return with_appcontext(told)
+    return with_appcontext(run)
 
 
 def local(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
@@ -80,7 +80,7 @@ def local(_: click.Context, __: click.Parameter, path: Path | None) -> Path | No
 
 
 def app_settings() -> Settings:
-    """The settings of the app that a command works on."""
+    """Return the settings of the app that a command works on."""
     settings: Settings = current_app.extensions["settings"]
     return settings
 
@@ -96,9 +96,9 @@ def say_data(app: Flask) -> None:
     click.echo(f"Data: {app.extensions['settings'].data_dir.absolute()}", err=True)
 
 
-def unknown_slug(kind: str, slug: str, known: Iterable[str]) -> click.UsageError:
-    """The error for a slug that nothing of a kind has, with those that come close in any case."""
-    slugs = list(known)
+def unknown_slug(kind: str, slug: str, slugs: Iterable[str]) -> click.UsageError:
+    """Return the error for a slug that is not among others, with those that come close."""
+    slugs = list(slugs)
     # two letters exchanged are one slip, which the score of alike words does not see in short ones
     slips = process.extract(
         slug, slugs, scorer=OSA.distance, limit=3, score_cutoff=1, processor=str.lower
@@ -116,19 +116,19 @@ def refuse(what: str, reasons: Iterable[object]) -> None:
 
 
 def plural(count: int, noun: str) -> str:
-    """A count and its noun, in the plural unless there is one."""
+    """Return a count and its noun, in the plural unless there is one."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 class Commands(AppGroup):
-    """An app's commands; their modules are imported only when one is run."""
+    """The commands of an app; their modules are imported only when one is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command by name."""
+        """Return the names of all commands."""
         return sorted({*super().list_commands(ctx), *COMMANDS})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A command by its name, or none."""
+        """Return a command by its name, or none."""
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
         command: click.Command = resolve_name(COMMANDS[cmd_name])

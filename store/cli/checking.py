@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from store.cli import app_settings, checks, meaning, plural, with_data
-from store.disk import DamagedFileError, is_full
+from store.cli import app_settings, checks, plural, searching, with_data
+from store.disk import is_full
 from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
-from store.polls.locks import FOLDER
+from store.polls.locks import FOLDER, DamagedFileError
 from store.polls.secrets import mistakes
 from store.polls.spending import SUM, stored_sum
 from store.publishing import manifest
@@ -65,7 +65,9 @@ def check(
             if accept:
                 _accept(directory, slugs, reason)
             if reopen:
-                _reopen(directory, f"{reopen:%Y-%m-%d}", reason)
+                day = f"{reopen:%Y-%m-%d}"
+                Proof(directory).reopen(day, reason)
+                click.echo(f"{day} and later days are open again until a clock is confirmed.")
         except LedgerError as error:
             raise click.ClickException(f"{error}.") from None
         except OSError as error:
@@ -77,7 +79,7 @@ def check(
     counts = Counter(problem.severity for problem in problems)
     for problem in problems:
         click.echo(_line(problem))
-    numbers = (plural(counts[each], each) for each in ("error", "warning", "notice"))
+    numbers = (plural(counts[word], word) for word in ("error", "warning", "notice"))
     click.echo(f"{', '.join(numbers)}.", err=True)
     if counts["error"]:
         raise click.exceptions.Exit(1)
@@ -105,13 +107,8 @@ def _accept(directory: Path, slugs: Sequence[str], reason: str) -> None:
         click.echo("No history is lost.")
 
 
-def _reopen(directory: Path, day: str, reason: str) -> None:
-    Proof(directory).reopen(day, reason)
-    click.echo(f"{day} and later days are open again; they close when a clock is confirmed.")
-
-
 def problems_in(directory: Path) -> Iterator[Problem]:
-    """Everything wrong in a data directory's files and history.
+    """Yield everything that is wrong in a data directory's files and history.
 
     Raises:
         DataDirectoryError: there is no data directory to look at.
@@ -125,7 +122,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     yield from manifest.problems(directory)
     yield from _unpolled(directory)
     yield from checks.advice(catalogue, files)
-    yield from meaning.remarks(directory, catalogue)
+    yield from searching.remarks(directory, catalogue)
     try:
         history = History(directory / "history")
         yield from checks.in_history(history, catalogue, files, datetime.now(UTC))
@@ -138,7 +135,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
 
 
 def _unpolled(directory: Path) -> Iterator[Problem]:
-    """What keeps every category from being polled: no room on the disk, no sum of the day."""
+    """Yield what keeps every category from being polled: a full disk, no sum of the day."""
     history = directory / "history"
     if is_full(history if history.is_dir() else directory):
         message = "its disk is full, so that nothing is polled: make room"

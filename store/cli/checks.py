@@ -1,4 +1,4 @@
-"""What ``flask check`` looks at besides mistakes that keep a file from being loaded."""
+"""Checks of ``flask check`` beyond mistakes that keep a file from being loaded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from store.data_file import JsonPath
     from store.files import Catalogue, Files
-    from store.history import History, Stored
+    from store.history import History, PollLine
     from store.rankings.curation import NameResolution
     from store.rankings.products import ProductProfile
     from store.snapshot import Snapshot
@@ -37,7 +37,7 @@ _UNKNOWN = "unknown"  # the newest poll of a file that cannot be read, or that l
 
 
 def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
-    """Warnings about what is allowed but probably not meant."""
+    """Yield warnings about what is allowed but probably not meant."""
     for slug, category in catalogue.categories.items():
         start = _NO_TOPIC.match(category.subject)
         if start or category.subject.endswith(_STOPS):
@@ -55,13 +55,10 @@ def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
             "in both weeks of a trend, and every trend is insufficient"
         )
         yield files.problem_at("site.json", ("poll_every_days",), message, "warning")
-    if site.drop_after_days < site.stale_after_days:
-        message = "answers are dropped before they are called stale; it should be the later"
-        yield files.problem_at("site.json", ("drop_after_days",), message, "warning")
 
 
 def _misleading_aliases(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
-    """Aliases that are another category's title: searches for that would find this one."""
+    """Yield the aliases that are another category's title, which searches would then not find."""
     owners = {words_of(category.title): slug for slug, category in catalogue.categories.items()}
     for slug, category in catalogue.categories.items():
         for i, alias in enumerate(category.aliases):
@@ -77,7 +74,7 @@ def _without_situations(catalogue: Catalogue) -> Iterator[Problem]:
 
     The shares are of 208 judged questions about the shipped catalogue, with and without.
     """
-    bare = sorted(slug for slug, each in catalogue.categories.items() if not each.situations)
+    bare = sorted(slug for slug, item in catalogue.categories.items() if not item.situations)
     if len(bare) >= _BARE:
         shown = ", ".join(bare[:_NAMED]) + (", \u2026" if bare[_NAMED:] else "")
         message = (
@@ -89,22 +86,22 @@ def _without_situations(catalogue: Catalogue) -> Iterator[Problem]:
 
 
 def _topics(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
-    """Categories in no topic, and what topics list that is no category; none without topics."""
-    categories, held = catalogue.categories, set()
-    renamed = {old: slug for slug, each in categories.items() for old in each.former_slugs}
+    """Yield categories in no topic, and slugs in topics of no category; none without topics."""
+    categories, listed_slugs = catalogue.categories, set()
+    renamed = {old: slug for slug, item in categories.items() for old in item.former_slugs}
     for key, slug in _listed_in_topics(catalogue):
-        held.add(renamed.get(slug, slug))
+        listed_slugs.add(renamed.get(slug, slug))
         if slug not in categories and f"categories/{slug}.json" not in catalogue.files:
             hint = f'it is called "{renamed[slug]}" now' if slug in renamed else "take it out"
             message = f'no category has the slug "{slug}"; {hint}'
             yield files.problem_at(TOPICS, key, message, "warning")
-    for slug in sorted(categories.keys() - held) if catalogue.topics else ():
+    for slug in sorted(categories.keys() - listed_slugs) if catalogue.topics else ():
         message = f"the category is in no topic; list it in a part of {TOPICS}"
         yield files.problem_at(f"categories/{slug}.json", (), message, "warning")
 
 
 def _listed_in_topics(catalogue: Catalogue) -> Iterator[tuple[JsonPath, str]]:
-    """Every slug that topics list, and where."""
+    """Yield every slug that topics list, and where."""
     for i, topic in enumerate(catalogue.topics):
         for j, part in enumerate(topic.parts):
             for k, slug in enumerate(part.categories):
@@ -114,30 +111,30 @@ def _listed_in_topics(catalogue: Catalogue) -> Iterator[tuple[JsonPath, str]]:
 def in_history(
     history: History, catalogue: Catalogue, files: Files, now: datetime
 ) -> Iterator[Problem]:
-    """Lines of history that are damaged or yet to come, and what the others say of other files."""
+    """Yield lines that are damaged or yet to come, and what the others say of other files."""
     models: Counter[str] = Counter()
     of_samples = 0
     newest = dict.fromkeys({*history.signatures(), *history.remembered()}, "")
     ids: set[str] = set()
-    named: dict[str, Stored] = {}
-    held = _files(catalogue, newest)
-    ahead: dict[str, list[Stored]] = {}
-    for slug, own in held.items():
+    named: dict[str, PollLine] = {}
+    files_of = _files(catalogue, newest)
+    ahead: dict[str, list[PollLine]] = {}
+    for slug, own in files_of.items():
         logs = [history.read(file) for file in own]
         stored, problems = counting.records(logs, catalogue.withheld)
         yield from problems
         if late := counting.beyond(stored, catalogue.withheld, now):
             ahead[slug] = late
-        polls = counting.as_known((each.poll for each in stored), catalogue.former_names)
+        polls = counting.as_known((line.poll for line in stored), catalogue.former_names)
         models.update(poll.model for poll in polls)
         named = {str(x.poll.instrument): x for x in stored[::-1] if x.poll.instrument} | named
         of_samples += sum(poll.is_invented for poll in polls)
         ids.update(poll.id for poll in polls)
-        newest |= {each.file: each.poll.polled_at for each in stored}
+        newest |= {line.file: line.poll.polled_at for line in stored}
         newest |= {log.file: _UNKNOWN for log in logs if log.unread}
         if slug in catalogue.categories:
             yield from _rewording(slug, polls, catalogue, files)
-    polled = sum(any(map(newest.get, own)) for own in held.values())
+    polled = sum(any(map(newest.get, own)) for own in files_of.values())
     yield from _ahead(ahead, polled, now, "notice" if catalogue.site.sample else "error")
     for id_ in catalogue.withheld.keys() - ids:
         message = f"no poll in history has the id {id_}"
@@ -146,17 +143,17 @@ def in_history(
     if contradiction := counting.invented(of_samples, catalogue.site):
         yield contradiction
     yield from _retired(models, catalogue)
-    never = [slug for slug in catalogue.categories if not any(map(newest.get, held[slug]))]
+    never = [slug for slug in catalogue.categories if not any(map(newest.get, files_of[slug]))]
     if never:
         message = f"{_counted(never)} never been polled; `flask poll --due` asks for what is due"
         yield Problem("history", 1, 1, message, "notice")
-    orphans = [slug for slug in held if slug not in catalogue.categories]
+    orphans = [slug for slug in files_of if slug not in catalogue.categories]
     if left := [slug for slug in orphans if f"categories/{slug}.json" not in catalogue.files]:
         message = f"{_counted(left)} no category any more; if one was renamed, list its old slug"
         yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
 
 
-def _without_text(named: Mapping[str, Stored], catalogue: Catalogue) -> Iterator[Problem]:
+def _without_text(named: Mapping[str, PollLine], catalogue: Catalogue) -> Iterator[Problem]:
     """Yield which instruments a line names, and no file says what they are."""
     for instrument in sorted(named.keys() - catalogue.instruments.keys()):
         first = named[instrument]
@@ -168,27 +165,24 @@ def _without_text(named: Mapping[str, Stored], catalogue: Catalogue) -> Iterator
 
 
 def _retired(models: Mapping[str, int], catalogue: Catalogue) -> Iterator[Problem]:
-    """What it costs that an assistant of history is not one of models.json any more."""
+    """Yield assistants of history that models.json no longer has, and what a new round costs."""
     names = {assistant.name for assistant in catalogue.assistants}
     unasked = [assistant for assistant in catalogue.assistants if assistant.name not in models]
     for model in sorted(models.keys() - names) if names else ():
         message = f'"{model}" is retired: its {models[model]:,} polls count in no ranking'
         if unasked:
             questions = [category.question for category in catalogue.categories.values()]
+            choice = " or ".join(f'"{assistant.name}"' for assistant in unasked)
             message += (
-                f"; if it was renamed, list it in former_names of {_or(unasked)}, whose new round "
+                f"; if it was renamed, list it in former_names of {choice}, whose new round "
                 f"is else {_cost(unasked, questions, 2)}"
             )
         yield Problem("models.json", 1, 1, message, "warning" if unasked else "notice")
 
 
-def _or(assistants: Sequence[Assistant]) -> str:
-    return " or ".join(f'"{assistant.name}"' for assistant in assistants)
-
-
 def _cost(assistants: Sequence[Assistant], questions: Sequence[str], decimals: int) -> str:
     """Return how many polls these are if each is asked each, and what they cost at most."""
-    costs = [cost_at_most(each, question) for each in assistants for question in questions]
+    costs = [cost_at_most(assistant, q) for assistant in assistants for q in questions]
     price = "at a price that models.json does not give"
     if None not in costs:
         price = f"for at most {sum(filter(None, costs)):.{decimals}f} USD"
@@ -196,9 +190,9 @@ def _cost(assistants: Sequence[Assistant], questions: Sequence[str], decimals: i
 
 
 def _ahead(
-    ahead: Mapping[str, Sequence[Stored]], polled: int, now: datetime, severity: Severity
+    ahead: Mapping[str, Sequence[PollLine]], polled: int, now: datetime, severity: Severity
 ) -> Iterator[Problem]:
-    """What is wrong where polls are yet to come: this machine's clock, or else each of them."""
+    """Yield why polls are yet to come: because of this machine's clock, or else each of them."""
     newest = {slug: max(s.poll.polled_at for s in late) for slug, late in ahead.items()}
     if doubt := counting.doubt_clock(newest, polled, now):
         yield Problem(".", 1, 1, doubt, severity)
@@ -213,20 +207,20 @@ def _ahead(
         yield Problem(f"history/{stored.file}.jsonl", stored.line, 1, message, severity)
 
 
-def _files(catalogue: Catalogue, found: Iterable[str]) -> dict[str, Sequence[str]]:
-    """The history files of each category, and those found that are no category's."""
+def _files(catalogue: Catalogue, names: Iterable[str]) -> dict[str, Sequence[str]]:
+    """Return the history files of each category, and each other one of these names by itself."""
     files: dict[str, Sequence[str]] = {
         slug: counting.history_files(slug, catalogue.categories)
         for slug in sorted(catalogue.categories)
     }
-    held = {file for own in files.values() for file in own}
-    return files | {slug: [slug] for slug in sorted(found) if slug not in held}
+    owned = {file for own in files.values() for file in own}
+    return files | {slug: [slug] for slug in sorted(names) if slug not in owned}
 
 
 def _rewording(
     slug: str, polls: Sequence[Poll], catalogue: Catalogue, files: Files
 ) -> Iterator[Problem]:
-    """What it costs to ask a new wording that not all have answered, where another one was."""
+    """Yield the cost of a new wording that not all have answered, where another one was asked."""
     category = catalogue.categories[slug]
     answered = {(category.wording(p.question), p.model) for p in polls if p.succeeded}
     unasked = [a for a in catalogue.assistants if (category.question, a.name) not in answered]
@@ -241,13 +235,13 @@ def _rewording(
 
 
 def _counted(slugs: list[str]) -> str:
-    """``3 categories (a, b, c) have`` …, the first few by name."""
+    """Return a count of slugs with its verb, the first few by name: ``3 slugs (a, b, c) have``."""
     shown = ", ".join(slugs[:_NAMED]) + (", …" if len(slugs) > _NAMED else "")
     return f"1 slug ({shown}) has" if len(slugs) == 1 else f"{len(slugs):,} slugs ({shown}) have"
 
 
 def of_names(catalogue: Catalogue, files: Files, history: History) -> Iterator[Problem]:
-    """What each product file makes of the names in history, beyond its own name and aliases."""
+    """Yield the names in history that a product file takes in or lets go, unsaid."""
     if not catalogue.products:
         return
     snapshot = derive(None, catalogue, history)
@@ -256,10 +250,10 @@ def of_names(catalogue: Catalogue, files: Files, history: History) -> Iterator[P
 
 
 def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
-    found: defaultdict[tuple[str, str], list[NameResolution]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str], list[NameResolution]] = defaultdict(list)
     for meaning in curation.taken_in(snapshot.aggregates.values(), snapshot.names):
-        found[meaning.product, meaning.rule].append(meaning)
-    for (slug, rule), meanings in found.items():
+        groups[meaning.product, meaning.rule].append(meaning)
+    for (slug, rule), meanings in groups.items():
         taken = [
             f'"{meaning.spelling}" ({some(meaning.places, _SHOWN)})'
             for meaning in sorted(meanings, key=lambda m: (-len(m.places), m.spelling))
@@ -284,5 +278,5 @@ def _detached(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
 
 
 def _uses(product: ProductProfile) -> str:
-    """How often and where a product is named."""
+    """Return how often and where a product is named."""
     return f"{plural(product.mentions, 'poll')} in {some(product.categories, _SHOWN)}"

@@ -30,7 +30,7 @@ FORMS = {
     "HOSTS": (rf"{HOST}( {HOST})*", "A host is not one; mend HOSTS, or hosts in site.json."),
     **dict.fromkeys(("CHECKOUT", "BIN", "DATA_DIR"), (r"(/[\w.+-]+)+", ODD_PATH)),
 }  # fmt: skip
-"""What a value of each placeholder looks like, and what to do about one that nginx, systemd, YAML
+"""The form of each placeholder's value, and what to do about one that nginx, systemd, YAML
 or a shell could take for more than a value."""
 
 
@@ -50,7 +50,7 @@ def deploy(file: str | None, name: str, app: str) -> None:
         raise click.UsageError(f"There is no {file} among {', '.join(files)}.")
     values = {"NAME": name, "APP": app, **_values()}
     text = (folder / file).read_text(encoding="utf-8")
-    click.echo(re.sub("@([A-Z_]+)@", lambda found: _checked(found[1], values), text), nl=False)
+    click.echo(re.sub("@([A-Z_]+)@", lambda match: _checked(match[1], values), text), nl=False)
 
 
 def _values() -> dict[str, str]:

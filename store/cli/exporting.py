@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from store.store import Store
 
 COMPANIONS = ("/badge/", "/embed/", "/cards/")
-"""What comes and goes with the page that it belongs to, as CSV does: it is not counted as gone."""
+"""Addresses that come and go with a page, as CSV does: they are not counted as gone."""
 MAX_GONE, MAX_GONE_SHARE = 20, 1000
 """Addresses that may vanish unasked: 20, or one in 1,000 if more (store/README.md, Publishing)."""
 
@@ -133,6 +133,7 @@ def _updated(
     """
     before = _manifest_in(home.current)
     digests = digests_in(home.current)
+    # Bytes may rot and files be lost meanwhile, so an equal basis is not enough.
     if written.basis and written.basis == home.basis and is_whole(home.current, digests):
         return before, 0
     dataset = app_settings().data_dir / datasets.FOLDER / CURRENT
@@ -154,6 +155,7 @@ def _refuse_losses(
         for path in before.addresses
         if not path.startswith(COMPANIONS) and not path.endswith(".csv")
     }
+    # Whoever accepted that history is lost has been asked already.
     accepted = category_paths(current_app, store.history.ledger.accepted)
     gone = published - manifest.addresses - accepted
     if len(gone) > max(MAX_GONE, len(published) // MAX_GONE_SHARE) and even_if != len(gone):

@@ -24,21 +24,22 @@ SCHEMA_NAMES = {
     "labs": "lab",
     "instruments": "instrument",
 }
-"""What one file of a folder is called."""
+"""Names of the schemas, by the folder of the files."""
 
 
 def schema_of(name: str) -> str:
-    """What ``$schema`` says in a data file, by the file's relative name."""
+    """Return the value of ``$schema`` in a data file, by the file's relative name."""
     folder, _, _ = name.rpartition("/")
     return f"../schemas/{SCHEMA_NAMES[folder]}.json" if folder else f"./schemas/{name}"
 
 
 def documents() -> dict[str, str]:
-    """The text of every schema file, by file name."""
+    """Return the text of every schema file, by file name."""
     kinds = dict(SINGLE)
     kinds |= {f"{SCHEMA_NAMES[folder]}.json": kind for folder, kind in FOLDERS.items()}
     return {
-        name: _text({"$schema": DRAFT, **_plain(msgspec.json.schema(kind))})
+        # in ASCII, because patterns contain invisible characters
+        name: json.dumps({"$schema": DRAFT, **_plain(msgspec.json.schema(kind))}, indent=2) + "\n"
         for name, kind in kinds.items()
     }
 
@@ -61,31 +62,17 @@ def schema() -> None:
 
 
 def write(directory: Path) -> list[Path]:
-    """Write all schemas of a data directory; return the files that were written.
-
-    Raises:
-        click.ClickException: a file of that name is somebody's own; nothing was written.
-        OSError: they cannot be written.
-    """
+    """Write all schemas of a data directory, over those that are there; return their files."""
     folder = directory / "schemas"
     folder.mkdir(parents=True, exist_ok=True)
     texts = documents()
-    for name, text in texts.items():
-        path = folder / name
-        if (
-            path.exists()
-            and path.read_text(errors="replace").split("\n")[:3] != text.split("\n")[:3]
-        ):
-            raise click.ClickException(
-                f"{path} is not a schema that this command wrote: nothing was written; move it away"
-            )
     for name, text in texts.items():
         atomic_write(folder / name, text.encode())
     return [folder / name for name in texts]
 
 
 def _plain(value: Any) -> Any:
-    """A schema whose descriptions read well in an editor."""
+    """Return a schema whose descriptions read well in an editor."""
     if isinstance(value, dict):
         return {
             key: inspect.cleandoc(part).replace("``", "`")
@@ -94,8 +81,3 @@ def _plain(value: Any) -> Any:
             for key, part in value.items()
         }
     return [_plain(part) for part in value] if isinstance(value, list) else value
-
-
-def _text(value: object) -> str:
-    """Indented JSON in ASCII, because patterns contain invisible characters."""
-    return json.dumps(value, indent=2) + "\n"

@@ -1,19 +1,23 @@
-"""``flask search``: what a search finds."""
+"""``flask search``: what a search finds; ``flask meaning``: the vectors that it may go by."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from store.cli import app_settings, with_data
-from store.search.meaning import Meaning
+from store.cli import app_settings, plural, with_data
+from store.files import Catalogue, Files
+from store.records import Problem
+from store.search import Document, Index
+from store.search.meaning import VECTORS, Meaning, MeaningError, key_of, texts_of
 from store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-    from store.search import Document
     from store.search.nearness import Likeness
 
 
@@ -32,6 +36,7 @@ def search(query: str, limit: int) -> None:
     directory = app_settings().data_dir
     meaning = Meaning(directory)
 
+    # A command waits for the model, where a server answers by words meanwhile.
     def compare(text: str, documents: Sequence[Document]) -> Likeness | None:
         meaning.prepare(documents)
         return meaning.compare(text, documents)
@@ -44,3 +49,50 @@ def search(query: str, limit: int) -> None:
         click.echo(f"related     {slug}")
     if not any(hits[:3]):
         click.echo("Nothing fits.")
+
+
+@click.command("meaning")
+@with_data
+def encode() -> None:
+    """Prepare search by meaning: encode what categories say, for what words leave open.
+
+    Needs pip install '.[meaning]'. Only texts that are new or changed are encoded; a running server
+    takes the result up by itself. Run it after edits; `flask check` counts what is missing.
+    """
+    directory = app_settings().data_dir
+    texts = _texts(Files(directory).scan())
+    try:
+        with click.progressbar(length=len(texts), label="Encoding", file=sys.stderr) as bar:
+            count = Meaning(directory).encode(texts, bar.update)
+    except MeaningError as error:
+        raise click.ClickException(f"{error}.") from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or VECTORS}: {error.strerror}.") from None
+    click.echo(f"{plural(count, 'text')} encoded; {VECTORS} holds {len(texts):,}.")
+
+
+def remarks(directory: Path, catalogue: Catalogue) -> Iterator[Problem]:
+    """Yield what keeps search from going by meaning, where a model or vectors are there."""
+    meaning = Meaning(directory)
+    if not meaning.is_wanted:
+        return
+    try:
+        numbers, _ = meaning.read()
+    except MeaningError as error:
+        yield Problem(VECTORS, 1, 1, f"search goes by words alone: {error}", "warning")
+        return
+    texts = _texts(catalogue)
+    if missing := sum(key_of(text) not in numbers for text in texts):
+        some = f"{missing:,} of {plural(len(texts), 'text')}"
+        message = f"{some} that search could go by have no vector; run `flask meaning`"
+        yield Problem(VECTORS, 1, 1, message, "notice")
+
+
+def _texts(catalogue: Catalogue) -> set[str]:
+    """Return all that is said of the categories, ranked or not."""
+    documents = [
+        Document(slug, (category.title, *category.aliases), situations=category.situations)
+        for slug, category in catalogue.categories.items()
+    ]
+    index = Index(documents, [], catalogue.synonyms, [])
+    return {text for document in index.compared for text in texts_of(document)}

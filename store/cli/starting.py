@@ -22,10 +22,11 @@ from store.settings import SHIPPED_DATA
 from store.snapshot import TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
 NAMES = (*FOLDERS, "history", PROOF, *SINGLE, "schemas")
-"""What a data directory is made of. Where one of these is, nothing is written."""
+"""The parts of a data directory. Where one of these is, nothing is written."""
 
 
 @click.command()
@@ -50,9 +51,9 @@ def init(directory: Path, slugs: tuple[str, ...], *, empty: bool) -> None:
         raise click.UsageError("Say --category or --empty, not both.")
     if directory.resolve() == Path(current_app.root_path):
         raise click.ClickException(f"{directory} is the checkout; name a directory of your own.")
-    if held := [name for name in NAMES if os.path.lexists(directory / name)]:
+    if present := [name for name in NAMES if os.path.lexists(directory / name)]:
         raise click.ClickException(
-            f"{directory} already holds data ({', '.join(held)}); name an empty directory."
+            f"{directory} already holds data ({', '.join(present)}); name an empty directory."
         )
     if other := _other_in(directory):
         raise click.ClickException(
@@ -89,7 +90,7 @@ def _other_in(directory: Path) -> str | None:
 
 
 def _categories(slugs: Sequence[str]) -> list[Path]:
-    """The shipped files of these categories, or of all."""
+    """Return the shipped files of these categories, or of all."""
     shipped = {path.stem: path for path in sorted((SHIPPED_DATA / "categories").glob("*.json"))}
     for slug in slugs:
         if slug not in shipped:
@@ -112,13 +113,16 @@ def _fill(directory: Path, categories: Sequence[Path]) -> None:
     schemas.write(directory)
 
 
-def _topics(slugs: Collection[str]) -> Topics:
-    """The shipped topics with these categories alone, without what is empty then."""
+def _topics(slugs: AbstractSet[str]) -> Topics:
+    """Return the shipped topics with these categories alone, without what is empty then."""
     shipped = msgspec.json.decode((SHIPPED_DATA / TOPICS).read_bytes(), type=Topics)
     topics = []
     for topic in shipped.topics:
-        held = [(part, [slug for slug in part.categories if slug in slugs]) for part in topic.parts]
-        parts = [replace(part, categories=tuple(found)) for part, found in held if found]
+        parts = [
+            replace(part, categories=tuple(slug for slug in part.categories if slug in slugs))
+            for part in topic.parts
+            if not slugs.isdisjoint(part.categories)
+        ]
         if parts:
             topics.append(replace(topic, parts=tuple(parts)))
     return replace(shipped, topics=tuple(topics))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from store.cli import app_settings, refuse, with_data
-from store.cli.editing import members, write
+from store.data_file import load, understand
+from store.disk import atomic_write, locked
 from store.history import History
 
 if TYPE_CHECKING:
@@ -30,15 +32,35 @@ def withhold(poll_id: str, reason: str) -> None:
     """
     directory = app_settings().data_dir
     poll = _find(directory, poll_id)
-    before = members(directory, NAME)
-    if poll_id in before["withheld"]:
-        raise click.ClickException(f"{poll_id} is withheld already; see {NAME}.")
     entry = {"reason": reason, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-    write(directory, NAME, {**before, "withheld": {**before["withheld"], poll_id: entry}}, before)
+    try:
+        with locked(directory.resolve()):  # against another command, whose entry would be lost
+            record = _members(directory)
+            if poll_id in record["withheld"]:
+                raise click.ClickException(f"{poll_id} is withheld already; see {NAME}.")
+            record["withheld"][poll_id] = entry
+            data = (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
+            if problems := understand(NAME, data).problems:
+                raise click.ClickException(f"{NAME} was left as it was: {problems[0].message}.")
+            atomic_write(directory / NAME, data)
+    except OSError as error:
+        raise click.ClickException(f"{NAME} cannot be written: {error.strerror}.") from None
     click.echo(f"Withheld: {poll.model} on {poll.slug}, {poll.polled_at}; see {NAME}.")
 
 
+def _members(directory: Path) -> dict[str, Any]:
+    """Return the members of withheld.json; where it has a mistake, that is mended by hand first."""
+    loaded = load(directory, NAME)
+    if loaded is None:
+        raise click.ClickException(f"{NAME} is not there.")
+    if loaded.problems:
+        raise click.ClickException(f"Mend this first: {loaded.problems[0]}.")
+    record: dict[str, Any] = json.loads(loaded.text)
+    return record
+
+
 def _find(directory: Path, poll_id: str) -> Poll:
+    """Return the poll of an id; a history that cannot be read may hold it, which is said."""
     history = History(directory / "history")
     unread: list[Problem] = []
     for slug in sorted(history.signatures()):

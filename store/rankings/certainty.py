@@ -104,7 +104,9 @@ class Comparison:
         sizes = [len(run.days) for run in runs]
         self._inverse = fsum(1 / n for n in sizes)
         self._freedom = 1 + sum(sizes) - len(sizes)
-        mixed = MIXTURE * min(sizes)
+        mixed = MIXTURE * min(
+            sizes
+        )  # the shortest run decides: a longer one proves less than it seems
         self._factor = 2 * (mixed + 1) / mixed * log(sqrt(mixed + 1) / ALPHA)
         self.is_measured = min(sizes) >= FEWEST_DAYS and sum(sizes) >= FEWEST_DAYS_IN_ALL
 
@@ -135,7 +137,7 @@ class Comparison:
 
     def is_ahead(self, one: ProductId, other: ProductId) -> bool:
         """Return whether a product's mean points exceed another's by more than chance."""
-        lead = self.lead(one, other)
+        lead = self.lead(one, other)  # first, for the limit is dear
         return lead > 0 and lead > self.limit(one, other)
 
     def lead(self, one: ProductId, other: ProductId) -> float:
@@ -180,7 +182,7 @@ class Comparison:
 
     def above(self, product: ProductId) -> list[ProductId]:
         """Return the products that are ahead of one, most mean points first."""
-        better = self.order[: self.order.index(product)]
+        better = self.order[: self.order.index(product)]  # nothing lower can be ahead
         return [other for other in better if self.is_ahead(other, product)]
 
     def ranges(self) -> dict[ProductId, tuple[int, int]]:
@@ -206,7 +208,7 @@ def wilson(successes: float, n: float) -> Interval:
     middle = (p + spread / 2) / (1 + spread)
     half = Z / (1 + spread) * sqrt(p * (1 - p) / n + spread / (4 * n))
     return (
-        0.0 if successes <= 0 else middle - half,
+        0.0 if successes <= 0 else middle - half,  # rounding would leave a speck
         1.0 if successes >= n else middle + half,
     )
 
@@ -254,7 +256,7 @@ def _share(windows: Sequence[Sequence[Places]], named: Sequence[int]) -> Share:
     Conservative: with equally many answers of each, a stratified variance is never larger.
     """
     sizes = [len(window) for window in windows]
-    n = len(sizes) ** 2 / fsum(1 / size for size in sizes)
+    n = len(sizes) ** 2 / fsum(1 / size for size in sizes)  # answers of equal weight
     share = fsum(part / size for part, size in zip(named, sizes, strict=True)) / len(sizes)
     ends = [round(end, DECIMALS) for end in wilson(share * n, n)]
     return Share(sum(named), sum(sizes), round(share, DECIMALS), tuple(ends))

@@ -6,7 +6,7 @@ are candidates, and only the likeliest of them are scored. Where no score is tha
 `nearness` compares the query with all that is said of each category.
 
 Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
-`tests/benchmarks/search_evaluation.py` gives for another value; with these, 666 of 694 first hits
+`tests/benchmarks/search_evaluation.py` gives for another value; with these, 665 of 694 first hits
 are right, and 6 of 354 negatives (queries without an answer) get one.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
@@ -191,9 +191,11 @@ class Index:
         arrays = self._arrays
         categories: dict[str, float] = {}
         brands: dict[str, float] = {}
+        is_sentence = True
         sides = [words for text in VERSUS.split(query) if (words := words_of(text))]
         for words in sides:  # each side of "X vs Y" is searched for alone
             ratings = _rate(words, arrays.categories)
+            is_sentence = not ratings or ratings[0].query.head is None
             if kind != "brands":
                 _take_best(categories, _hits(ratings, CATEGORY_CUT))
             if kind != "categories":
@@ -204,7 +206,7 @@ class Index:
             return Hits(_best(categories, limit), _best(brands, limit))
         words = tuple(map(self._mended, words_of(query)))
         titled, near = categories, arrays.nearness.nearest(words)
-        categories = _corrected(titled, near)
+        categories = _corrected(titled, near, {} if is_sentence else titled)
         related: list[str] = []
         likeness: Likeness | None = {}
         if max((*categories.values(), *brands.values()), default=0) < LIKELY:
@@ -242,12 +244,15 @@ class Index:
         return tuple(dict.fromkeys([*(slug for _, slug in begun), *others]))[:limit]
 
 
-def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
+def _corrected(
+    scores: dict[str, float], near: Nearness, unsure: Collection[str]
+) -> dict[str, float]:
     """Return the hits of the words, none of them exact, corrected by nearness in meaning.
 
     A hit that shares far fewer words with the text than the nearest category is dropped, and only
     the nearest may be a likely match. A text that shares enough words with the nearest one finds
-    it, and those almost as near; it is a likely match where no other comes close.
+    it, and those almost as near; it is a likely match where no other comes close. None of the
+    `unsure` is: what keywords have left over does not become what was asked for by being nearest.
     """
     if near.shared < MIN_SHARED_TO_CORRECT:
         return scores
@@ -260,7 +265,12 @@ def _corrected(scores: dict[str, float], near: Nearness) -> dict[str, float]:
     if near.shared < MIN_SHARED_TO_FIND:
         return corrected
     for place, (slug, share) in enumerate(agreed.items()):
-        sure = place == 0 and near.shared >= MIN_SHARED_TO_BE_LIKELY and near.lead >= MIN_LEAD
+        sure = (
+            place == 0
+            and slug not in unsure
+            and near.shared >= MIN_SHARED_TO_BE_LIKELY
+            and near.lead >= MIN_LEAD
+        )
         points = NEAREST_LIKELY_SCORE if sure else round(NEAREST_SCORE * share, 3)
         corrected[slug] = max(corrected.get(slug, 0), points)
     return corrected

@@ -24,8 +24,8 @@ def newest_day(snapshot: Snapshot) -> str:
 def first_day(snapshot: Snapshot, slug: str) -> str:
     """Return the UTC day of a ranked category's first ranking: that of its first counted answer."""
     tallies, ledger = snapshot.aggregates[slug].tallies, snapshot.ledger
-    own = (tallies[model] for model in snapshot.models if model in tallies)
-    day = min(service.first for tally in own for service in tally.services)[:10]
+    own = (tallies[model].first_answer for model in snapshot.models if model in tallies)
+    day = min(filter(None, own))[:10]
     if not is_final(snapshot, day):
         return day
     # A line that was put under a closed day by hand was not there when it closed.

@@ -23,7 +23,7 @@ _TEX = str.maketrans(
     {char: f"\\{char}" for char in "{}$&#%_"}
     | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 )
-"""How TeX spells the characters that have a meaning to it."""
+"""TeX's spellings of the characters that have a meaning to it."""
 
 
 class FromTo(OfCategory, frozen=True, kw_only=True):
@@ -77,6 +77,7 @@ def category(view: View, query: AsOf) -> dict[str, Any]:
         "cited": cited,
         "is_cited_final": as_of.is_final(view.snapshot, cited),
         "bibtex": bibtex(verdict, cited, view),
+        # A past day was asked for: that it is old needs no warning.
         "behind": None if day else _behind(view, current),
         "structured": structured(verdict, view),
         "embedding": pictures.embedding(board, view),
@@ -132,6 +133,7 @@ def _days(view: View, query: FromTo) -> dict[str, str]:
 def bibtex(verdict: CategoryVerdict, day: str, view: View) -> str:
     """Return a reference to a category's ranking as of a UTC day."""
     site = view.site
+    # Double braces: BibTeX would take the name apart and lower the letters of the title.
     fields = {
         "author": f"{{{site.name.translate(_TEX)}}}",
         "title": f"{{{verdict.title.translate(_TEX)}}}",
