@@ -137,7 +137,7 @@ def test_every_result_says_what_it_is(app: Flask) -> None:
 
 
 def test_a_found_brand_lists_two_leaderboards(tmp_path: Path) -> None:
-    """A product on seven is found with its best three and their number; the JSON API lists all."""
+    """A product on seven is found with its best two and their number; the JSON API lists all."""
     slugs = [f"category-{number}" for number in range(7)]
     polls = [
         answered("A", [*map(str, range(rank % 5)), "Acme"], slug=slug)
