@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from store.history import HistoryError, damage
+from store.history import damage
 from store.rankings import aggregates
 from store.rankings.poll_states import PollStates
 from store.records import Problem
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from store.disk import Signature
     from store.files import Catalogue
-    from store.history import History, Log, Stored
+    from store.history import Log, PollLine
     from store.ledger import Entry
     from store.rankings.aggregates import CategoryAggregate
     from store.rankings.names import Names
@@ -45,7 +45,7 @@ class LineIndex(Struct, frozen=True):
     """
 
     files: tuple[str, ...]
-    file: array[int]
+    file: array[int]  # numbers in arrays: a long history has hundreds of thousands of lines
     start: array[int]
     end: array[int]
     line: array[int]
@@ -79,7 +79,7 @@ class Basis(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """The history files of one category, or of a deleted one, read.
+    """All that was read from the history files of one category, or of a deleted one.
 
     ``signatures`` are those of the files as they were read, ``None`` where one could not be. Then
     the rest is as it last was, if the basis is the same, without ``polled``; else it is not there.
@@ -110,7 +110,7 @@ def read_category(
     stored, problems = records(logs, basis.withheld)
     unread = losses(logs)
     damage = tuple(dict.fromkeys([*unread, *problems]))
-    if unread:
+    if unread:  # what was known stays, unless an edit has made it another answer
         if before is None or not before.holds(basis, names):
             return Reading(None, basis, damage)
         if before.signatures is None and before.damage == damage:
@@ -134,7 +134,7 @@ def read_category(
 
 
 def _line_index(
-    logs: Sequence[Log], ordered: Sequence[Stored], polls: Sequence[Poll], basis: Basis
+    logs: Sequence[Log], ordered: Sequence[PollLine], polls: Sequence[Poll], basis: Basis
 ) -> LineIndex:
     files, withheld = basis.files, basis.withheld
     return LineIndex(
@@ -175,19 +175,7 @@ def latest_time(now: datetime) -> str:
     return rfc3339(now + CLOCK_TOLERANCE)
 
 
-class AheadError(HistoryError):
-    """The newest poll of a category is later than now, so that nobody knows when it was made."""
-
-    def __init__(self, slug: str, newest: Stored, now: datetime) -> None:
-        self.slug = slug
-        self.time = newest.poll.polled_at
-        super().__init__(
-            f"history/{newest.file}.jsonl:{newest.line}:1: a poll of {self.time}, which is yet to "
-            f"come (it is {now:%Y-%m-%d %H:%M} UTC); `flask check` says what to do"
-        )
-
-
-def beyond(polls: Iterable[Stored], withheld: Container[str], now: datetime) -> list[Stored]:
+def beyond(polls: Iterable[PollLine], withheld: Container[str], now: datetime) -> list[PollLine]:
     """Return the polls later than now that are not withheld: made under a wrong clock."""
     latest = latest_time(now)
     return [s for s in polls if s.poll.polled_at > latest and s.poll.id not in withheld]
@@ -223,7 +211,7 @@ def invented(polls: int, site: Site) -> Problem | None:
 
 def records(
     logs: Sequence[Log], withheld: Container[str] = ()
-) -> tuple[list[Stored], list[Problem]]:
+) -> tuple[list[PollLine], list[Problem]]:
     """Return the polls that count, file by file as listed, and all damage in a category's files.
 
     Beside what cannot be read, a line is damage that is another category's, whose id stood before,
@@ -232,9 +220,9 @@ def records(
     """
     problems = [problem for log in logs for problem in log.problems]
     files = [log.file for log in logs]
-    counted: dict[str, Stored] = {}
+    counted: dict[str, PollLine] = {}
     for log in logs:
-        before: Stored | None = None
+        before: PollLine | None = None
         for stored in log.polls:
             if why := _fault(stored, files, counted, before, withheld):
                 problems.append(damage(log.file, stored.line, why))
@@ -246,10 +234,10 @@ def records(
 
 
 def _fault(
-    stored: Stored,
+    stored: PollLine,
     files: Sequence[str],
-    counted: Mapping[str, Stored],
-    before: Stored | None,
+    counted: Mapping[str, PollLine],
+    before: PollLine | None,
     withheld: Container[str],
 ) -> str | None:
     """Return why a line is damage; ``before`` is the nearest one that is not, nor withheld."""
@@ -267,14 +255,14 @@ def _fault(
     return None
 
 
-def in_order(polls: Sequence[Stored], withheld: Container[str]) -> list[Stored]:
+def in_order(polls: Sequence[PollLine], withheld: Container[str]) -> list[PollLine]:
     """Return the same polls in the order in which they were appended, over all files of a category.
 
     In one file that is the order of its lines. Between files times decide, but never those of
     polls that are withheld: these stay beside their neighbours.
     """
-    rows: list[tuple[str, Stored]] = []
-    for _, lines in groupby(polls, key=attrgetter("file")):
+    rows: list[tuple[str, PollLine]] = []
+    for _, lines in groupby(polls, key=attrgetter("file")):  # a file is never sorted in itself
         own = list(lines)
         times = (s.poll.polled_at for s in own if s.poll.id not in withheld)
         time = next(times, own[0].poll.polled_at)
@@ -283,28 +271,6 @@ def in_order(polls: Sequence[Stored], withheld: Container[str]) -> list[Stored]:
                 time = max(time, stored.poll.polled_at)
             rows.append((time, stored))
     return [stored for _, stored in sorted(rows, key=itemgetter(0))]
-
-
-def states_of(history: History, slug: str, catalogue: Catalogue, now: datetime) -> PollStates:
-    """Return the state of polling of a category; a withheld poll beyond ``now`` never was.
-
-    Raises:
-        HistoryError: a file cannot be read, so that nobody knows what was asked and when.
-        AheadError: likewise, for it holds a poll beyond ``now`` that is not withheld.
-    """
-    logs = [history.read(file) for file in history_files(slug, catalogue.categories)]
-    for problem in losses(logs):
-        raise HistoryError(str(problem))
-    stored, _ = records(logs, catalogue.withheld)
-    if ahead := beyond(stored, catalogue.withheld, now):
-        raise AheadError(slug, max(ahead, key=lambda stored: stored.poll.polled_at), now)
-    latest = latest_time(now)
-    ordered = in_order(stored, catalogue.withheld)
-    polls = as_known(
-        (stored.poll for stored in ordered if stored.poll.polled_at <= latest),
-        catalogue.former_names,
-    )
-    return PollStates.of(polls, catalogue.categories[slug])
 
 
 def as_known(polls: Iterable[Poll], former_names: Mapping[str, str]) -> list[Poll]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import re
 from functools import lru_cache
@@ -56,11 +55,6 @@ _REFUSED = {
 }
 """Why a file is not read, by the number of the error."""
 
-_GONE = "the file is missing; put it back, or write "
-_MISSING = {
-    "withheld.json": _GONE + '{"version": 1, "withheld": {}} if nothing is withheld',
-    "topics.json": _GONE + '{"version": 1, "topics": []} if there are none',
-}
 _KINDS = {
     "string": "text in double quotes",
     "integer": "a whole number",
@@ -70,19 +64,14 @@ _KINDS = {
     "object": "an object in { }",
     "null": "null",
 }
-_PRIVATE = ("site.json", "models.json")
-"""Files whose keys are not repeated either: what was pasted there may be one, too."""
-
 _BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most"}
 
 _PATH = re.compile(r" - at `(?:key in )?\$(.*)`$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
 
-_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
-_LEXEME = re.compile(rf'"(?:[^"\\]|\\.)*"|[][{{}},:]|{_NUMBER}|[^][{{}},:"\s]+')
+_LEXEME = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:"\s]+')
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
-_TOO_LARGE = "this number is too large"
 _NOT_A_NUMBER = "{0} is not a JSON number; write a number or null"
 _HALF = "the text holds half a surrogate pair, which is not a character"
 _NOT_CLOSED = "this text is not closed by a double quote on its line"
@@ -96,7 +85,7 @@ _GRAMMAR = (
 """Common mistakes: a pattern at the place where the decoder stopped, and what to say of it."""
 
 
-class Loaded(Struct, frozen=True):
+class LoadedFile(Struct, frozen=True):
     """The last look at a file: the record and text in use, if any, and the problems in it.
 
     ``signature`` is that of the file when it was looked at.
@@ -108,7 +97,7 @@ class Loaded(Struct, frozen=True):
     signature: Signature
 
 
-def load(directory: Path, name: str) -> Loaded | None:
+def load(directory: Path, name: str) -> LoadedFile | None:
     """Return one file, by its relative name, with every problem in it; ``None`` if it just went."""
     path, signature = directory / name, MISSING
     try:
@@ -116,8 +105,8 @@ def load(directory: Path, name: str) -> Loaded | None:
     except FileNotFoundError:
         if name not in GOVERNING:
             return None
-        why = _MISSING.get(name, "the file is missing; put it back (`flask init DIR` shows one)")
-        return _unusable(name, signature, why)
+        message = "the file is missing; put it back (`flask init DIR` shows one)"
+        return _unusable(name, signature, message)
     except OSError as error:
         settled = error.errno in (errno.EINVAL, errno.EFBIG)
         signature = signature_of(path.lstat()) if settled else UNREAD
@@ -132,7 +121,7 @@ def load(directory: Path, name: str) -> Loaded | None:
     return understand(name, data, signature)
 
 
-def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded:
+def understand(name: str, data: bytes, signature: Signature = MISSING) -> LoadedFile:
     """Return what the bytes of a data file say, or every mistake in them."""
     kind = SINGLE.get(name) or FOLDERS[folder_of(name)]
     try:
@@ -140,9 +129,9 @@ def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded
         text = data.decode()
         refuse_duplicates(text)
     except (ValueError, RecursionError) as error:
-        return Loaded(None, "", tuple(_explain(name, data, kind, error)), signature)
+        return LoadedFile(None, "", tuple(_explain(name, data, kind, error)), signature)
     problems = tuple(problem_in(text, name, path, message) for path, message in _repeats(record))
-    return Loaded(None if problems else record, text, problems, signature)
+    return LoadedFile(None if problems else record, text, problems, signature)
 
 
 def slug_of(name: str) -> str:
@@ -155,8 +144,8 @@ def folder_of(name: str) -> str:
     return name.rpartition("/")[0]
 
 
-def _unusable(name: str, signature: Signature, message: str) -> Loaded:
-    return Loaded(None, "", (Problem(name, 1, 1, message),), signature)
+def _unusable(name: str, signature: Signature, message: str) -> LoadedFile:
+    return LoadedFile(None, "", (Problem(name, 1, 1, message),), signature)
 
 
 def _read(path: Path) -> tuple[bytes, Signature]:
@@ -228,7 +217,7 @@ def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> 
     parsed = parse(text)
     mistakes = set(parsed.mistakes.items())
     if parsed.offsets:
-        mistakes.update(_schema_errors(parsed, kind, quoted=name not in _PRIVATE))
+        mistakes.update(_schema_errors(parsed, kind))
     if not mistakes:
         match = _PATH.search(str(error))
         steps = _STEP.finditer(match.group(1)) if match else ()
@@ -239,36 +228,18 @@ def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> 
         yield Problem(name, *line_and_column(text, offset), message)
 
 
-def _schema_errors(
-    parsed: Parsed, kind: type[DataFile], *, quoted: bool
-) -> Iterator[tuple[int, str]]:
-    """Yield offset and sentence of everything in a file that its schema does not allow.
+def _schema_errors(parsed: JsonText, kind: type[DataFile]) -> Iterator[tuple[int, str]]:
+    """Yield offset and sentence of everything in a file that its schema does not allow."""
+    from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415 - 60 ms, rarely needed
 
-    Keys that it does not know are ``quoted``, or not.
-    """
-    from jsonschema import Draft202012Validator, FormatChecker, validators  # noqa: PLC0415 - 60 ms, rarely needed
-
-    exact = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_whole)
-    validator = validators.extend(Draft202012Validator, type_checker=exact)
     formats = FormatChecker(["date"])
-    formats.checks("iri", raises=ValueError)(_is_url)
-    for error in validator(msgspec.json.schema(kind), format_checker=formats).iter_errors(
-        parsed.value
-    ):
-        yield from _sentences(parsed, error, quoted=quoted)
+    formats.checks("iri", raises=ValueError)(lambda url: not isinstance(url, str) or ascii_url(url))
+    validator = Draft202012Validator(msgspec.json.schema(kind), format_checker=formats)
+    for error in validator.iter_errors(parsed.value):
+        yield from _sentences(parsed, error)
 
 
-def _is_url(value: object) -> bool:
-    """Return whether a value is an address, or not text: that is another mistake."""
-    return not isinstance(value, str) or bool(ascii_url(value))
-
-
-def _is_whole(_: Any, value: Any) -> bool:
-    """Return whether a number is written without a point, as the reader wants it."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _sentences(parsed: Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[int, str]]:
+def _sentences(parsed: JsonText, error: Any) -> Iterator[tuple[int, str]]:
     """Yield offset and sentence for each mistake that an error of the validator stands for."""
     path: JsonPath = tuple(error.absolute_path)
     if error.validator == "additionalProperties":
@@ -277,8 +248,7 @@ def _sentences(parsed: Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[in
             if key not in allowed:
                 close = process.extractOne(key, allowed, score_cutoff=60)
                 hint = f'did you mean "{close[0]}"?' if close else f"allowed are {_listed(allowed)}"
-                subject = f'unknown key "{key}"' if quoted else "an unknown key"
-                yield parsed.offsets[(*path, key)], f"{subject}: {hint}"
+                yield parsed.offsets[(*path, key)], f"unknown key: {hint}"
     elif "propertyNames" in error.absolute_schema_path:
         message = f"this key must be {error.schema['description']}"
         yield parsed.offsets[(*path, error.instance)], message
@@ -286,7 +256,7 @@ def _sentences(parsed: Parsed, error: Any, *, quoted: bool) -> Iterator[tuple[in
         closer := [option for option in error.context if option.validator != "type"]
     ):  # a value that may be null: what is wrong with it if its type was right
         for option in closer:
-            yield from _sentences(parsed, option, quoted=quoted)
+            yield from _sentences(parsed, option)
     else:
         yield parsed.offsets.get(path, 0), f"{_where(path)} {_fault(error)}"
 
@@ -329,7 +299,7 @@ def _listed(values: Iterable[Any]) -> str:
     return ", ".join(json.dumps(value, ensure_ascii=False) for value in values)
 
 
-class Parsed(Struct, frozen=True):
+class JsonText(Struct, frozen=True):
     """A JSON value, the offset of each of its parts, and the mistakes of the text by offset.
 
     Offsets are in characters; a member's is that of its key. A text that is not JSON has no part,
@@ -341,18 +311,18 @@ class Parsed(Struct, frozen=True):
     mistakes: dict[int, str]
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> JsonText:
     """Read a JSON text and remember where everything stands; raises nothing."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        return Parsed(None, {}, dict([_mistake(error)]))
+        return JsonText(None, {}, dict([_mistake(error)]))
     except RecursionError:
-        return Parsed(None, {}, {0: "the file is nested too deep"})
+        return JsonText(None, {}, {0: "the file is nested too deep"})
     except ValueError:  # Python reads no more than 4,300 digits
-        return Parsed(None, {}, {0: "the file holds a number of thousands of digits"})
+        return JsonText(None, {}, {0: "the file holds a number of thousands of digits"})
     scan = _Scan(text)
-    return Parsed(value, scan.offsets, scan.mistakes)
+    return JsonText(value, scan.offsets, scan.mistakes)
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
@@ -415,11 +385,8 @@ class _Scan:
             self._path.append(None if lexeme == "{" else 0)
         elif lexeme in ("NaN", "Infinity", "-Infinity"):
             self.mistakes[at] = _NOT_A_NUMBER.format(lexeme)
-        elif lexeme.startswith('"'):
-            if _SURROGATE.search(json.loads(lexeme)):
-                self.mistakes[at] = _HALF
-        elif lexeme[-1].isdigit() and math.isinf(float(lexeme)):
-            self.mistakes[at] = _TOO_LARGE
+        elif lexeme.startswith('"') and _SURROGATE.search(json.loads(lexeme)):
+            self.mistakes[at] = _HALF
 
 
 def _mistake(error: json.JSONDecodeError) -> tuple[int, str]:

@@ -39,16 +39,6 @@ def signature_at(path: Path) -> Signature | None:
     return None
 
 
-class DamagedFileError(OSError):
-    """A file of this service's own cannot be understood; the sentence says what to do."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(errno.EIO, sentence)
-
-    def __str__(self) -> str:
-        return self.strerror or ""
-
-
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
     """Open a regular file for reading.
@@ -56,7 +46,7 @@ def opened(path: Path) -> Iterator[int]:
     Raises:
         OSError: it cannot be opened, is a link, or (``EINVAL``) is not a regular file.
     """
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # a pipe would block
     try:
         check_regular(handle, path)
         yield handle
@@ -84,11 +74,11 @@ def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[N
         BlockingIOError: another one has it, and nobody was to ``wait``.
         OSError: it cannot be opened, or is a link.
     """
-    is_made = 0 if path.is_dir() else os.O_CREAT
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | is_made, 0o640)
+    kind = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT  # NFS locks what may be written
+    handle = os.open(path, kind | os.O_NOFOLLOW, 0o640)
     try:
-        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-        fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
+        operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(handle, operation if wait else operation | fcntl.LOCK_NB)
         yield
     finally:
         os.close(handle)
@@ -137,7 +127,7 @@ def drafted(path: Path, data: bytes, mode: int = 0o644) -> Iterator[Path]:
     Raises:
         OSError: it could not be written.
     """
-    is_there = path.is_file() and not path.is_symlink()
+    is_there = path.is_file() and not path.is_symlink()  # a link is replaced, not followed
     handle, name = mkstemp(".draft", f".{path.name}.", path.parent)
     draft = Path(name)
     try:
@@ -235,7 +225,7 @@ def append_lines(path: Path, data: bytes) -> None:
         whole = os.pread(handle, os.fstat(handle).st_size, 0).rpartition(b"\n")[0].rstrip(b"\n")
         end = len(whole) + bool(whole)
         os.ftruncate(handle, end)
-        if os.write(handle, data) < len(data):
+        if os.write(handle, data) < len(data):  # a disk that is nearly full takes a part
             os.ftruncate(handle, end)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         os.fsync(handle)

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rapidfuzz import fuzz, process
 
-from store.data_file import UNREAD, Loaded, folder_of, load, problem_in, slug_of
+from store.data_file import UNREAD, LoadedFile, folder_of, load, problem_in, slug_of
 from store.disk import MISSING, Signature, signature_of
 from store.records import (
     FOLDERS,
@@ -128,7 +128,7 @@ class Files:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._loaded: dict[str, Loaded] = {}
+        self._loaded: dict[str, LoadedFile] = {}
         self._listing = Listing({}, (), ())
         self._bad_from_the_start: frozenset[str] = frozenset()
         self._seen: Mapping[str, Signature] = {}
@@ -146,7 +146,7 @@ class Files:
         listing = self._list()
         seen, self._seen = self._seen, listing.files
         if settled:
-            listing = self._believed(listing, seen)
+            listing = self._settle(listing, seen)
         files = {
             name: self._look(name, signature, calm=settled)
             for name, signature in sorted(listing.files.items())
@@ -177,7 +177,10 @@ class Files:
         unlisted: list[str] = []
         if not self._directory.is_dir():
             raise DataDirectoryError(_nothing_in(self._directory))
-        for folder in ("", *FOLDERS):
+        for folder in (
+            "",
+            *FOLDERS,
+        ):  # one that is renamed by mistake must take nothing off the air
             try:
                 present, warnings = _look_into(self._directory, folder)
             except OSError as error:
@@ -201,17 +204,14 @@ class Files:
             raise DataDirectoryError(_nothing_in(self._directory))
         return Listing(files, tuple(sorted(problems)), tuple(unlisted))
 
-    def _believed(self, listing: Listing, seen: Mapping[str, Signature]) -> Listing:
+    def _settle(self, listing: Listing, seen: Mapping[str, Signature]) -> Listing:
         """Return a listing in which what differs from the one seen before is as it is loaded."""
-        files = listing.files
-        differing = {
-            name for name in files.keys() | seen.keys() if files.get(name) != seen.get(name)
-        }
-        loaded = {n: file.signature for n, file in self._loaded.items() if n in differing}
-        settled = {name: files[name] for name in files.keys() - differing}
-        return replace(listing, files={**settled, **loaded})
+        files, loaded = listing.files, self._loaded
+        settled = {name: files[name] for name in files if files[name] == seen.get(name)}
+        others = [name for name in loaded if files.get(name) != seen.get(name)]
+        return replace(listing, files=settled | {name: loaded[name].signature for name in others})
 
-    def _look(self, name: str, signature: Signature, *, calm: bool) -> Loaded | None:
+    def _look(self, name: str, signature: Signature, *, calm: bool) -> LoadedFile | None:
         """Return a file as it is now; with ``calm``, as it was if it is just being written."""
         before = self._loaded.get(name)
         if before and before.signature == signature:

@@ -46,8 +46,8 @@ Beside derivations, a reader's p99 is half as long.
 """
 
 
-class OneLine(logging.Formatter):
-    """Every record as one line of JSON, a stack trace in it if there is one."""
+class JsonFormatter(logging.Formatter):
+    """The format of our logs: one line of JSON a record, with its stack trace if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, without the newline."""
@@ -62,20 +62,20 @@ class OneLine(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-class Lines(Logger):  # type: ignore[misc] # gunicorn has no types
-    """Gunicorn's messages and ours, all in that form; requests are the proxy's to log."""
+class JsonLogger(Logger):  # type: ignore[misc] # gunicorn has no types
+    """One log for gunicorn's messages and ours; requests are logged by the proxy."""
 
     def setup(self, cfg: Any) -> None:
         """Write every record of the process to the error log's handler."""
         super().setup(cfg)
         for handler in self.error_log.handlers:
-            handler.setFormatter(OneLine())
+            handler.setFormatter(JsonFormatter())
         root = logging.getLogger()
         root.handlers[:] = self.error_log.handlers
         root.setLevel(self.error_log.level)
 
 
-logger_class = Lines
+logger_class = JsonLogger
 
 
 def on_starting(server: Any) -> None:

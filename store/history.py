@@ -58,7 +58,7 @@ class HistoryError(Exception):
     """A history file cannot be read or written; no poll of it was acknowledged."""
 
 
-class Stored(Struct, frozen=True):
+class PollLine(Struct, frozen=True):
     """A poll and the place of its line: a slug's file, byte offsets without newline, number."""
 
     poll: Poll
@@ -75,7 +75,7 @@ class Log(Struct, frozen=True):
     """
 
     file: str
-    polls: tuple[Stored, ...] = ()
+    polls: tuple[PollLine, ...] = ()
     problems: tuple[Problem, ...] = ()
     signature: Signature | None = None
     open: tuple[Entry, ...] = ()
@@ -149,13 +149,13 @@ class History:
             return Log(slug, problems=(problem,))
         if status is None:
             return Log(slug)
-        polls: list[Stored] = []
+        polls: list[PollLine] = []
         problems: list[Problem] = []
         for number, start, line in _lines(data):
             end = start + len(line)
             try:
                 poll = decode_line(line, published=self._published)
-                polls.append(Stored(poll, slug, start, end, number))
+                polls.append(PollLine(poll, slug, start, end, number))
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
                 problems.append(_unreadable(slug, number, error, torn=torn))

@@ -296,6 +296,7 @@ class Proof:
         """
         make_folder(self._home)
         with locked(self._home / ".lock", shared=shared, wait=wait):
+            # A ledger that is gone is never begun anew over history that it should prove.
             is_new = not any((self._home / name).exists() for name in (LEDGER, HEADS))
             if is_new and not self._files():
                 append_lines(self._home / LEDGER, b"")
@@ -312,6 +313,7 @@ class Proof:
             OSError: it could not be written; days before the one at fault are closed.
         """
         with self.locked(wait=wait):
+            # Ledger first, then its head: a head never covers entries that are not on the disk.
             ledger, entries, heads = self.load(), list[Entry](), list[Head]()
             for file in self._files():
                 entries += ledger.open_entries(file, self._lines(file, ledger.last(file).bytes))

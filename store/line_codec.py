@@ -41,7 +41,6 @@ _ID = re.compile(rb'"id":"([0-9a-f]{16})"')
 _BEFORE_ID = b'{"v":1,'
 _ID_SIZE = 16
 CRC_SIZE = len(b',"crc":"01234567"}')
-_SHOWN = 40
 
 
 def whole(data: bytes) -> bytes:
@@ -180,8 +179,7 @@ def _without_texts(poll: Poll, withholding: Withholding) -> bytes:
 def _check_time(member: str, text: str) -> None:
     """Raise ``ValueError`` unless a member is a time at which a poll can have been made."""
     if not _TIME.fullmatch(text):
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-        raise ValueError(f'{member} is "{shown}", not a time such as 2026-11-02T06:00:00Z')
+        raise ValueError(f'{member} is not a time such as 2026-11-02T06:00:00Z: "{text}"')
     datetime.fromisoformat(text)
     if not FIRST_YEAR <= text[:4] <= LAST_YEAR:
         raise ValueError(

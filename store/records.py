@@ -327,7 +327,7 @@ GOVERNING = ("site.json", "models.json", "withheld.json", "topics.json")
 
 
 class Pick(Struct, frozen=True, gc=False):
-    """One place in a model's answer, in the model's own spelling. ``rank`` starts at 1."""
+    """One place in a model's answer, in the model's own spelling; ranks start at 1."""
 
     rank: int
     product: str
@@ -344,10 +344,7 @@ class NearMiss(Struct, frozen=True, gc=False):
 
 
 class Usage(Struct, frozen=True, rename="camel"):
-    """The cost of one poll: tokens as the provider counted them, US dollars if prices are known.
-
-    ``searches`` are those of the web, where the provider states them.
-    """
+    """The cost of a poll: tokens and web searches as the provider counts them, and US dollars."""
 
     input_tokens: Natural
     output_tokens: Natural

@@ -179,7 +179,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
 
 def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> Snapshot:
-    """Return the snapshot of these files; the one of before where nothing differs.
+    """Return the snapshot of these files, or ``before`` where nothing differs.
 
     What is the same as ``before`` is taken over from it, and saves work alone. A history file is
     read only where a part needs it, so that all polls are never in memory at once.
@@ -187,6 +187,7 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
     Raises:
         HistoryError: the folder of history cannot be looked into.
     """
+    # The ledger is read with the signatures; whoever appends meanwhile may replace it.
     present, ledger = history.signatures(), history.ledger
     signatures = {**dict.fromkeys(history.remembered()), **present}
     old = before or _blank(catalogue, ledger)
@@ -337,7 +338,7 @@ def _leaderboards(old: Snapshot, new: Snapshot) -> dict[str, Leaderboard]:
 
 
 def _renamed(old: Snapshot, new: Snapshot) -> set[ProductId]:
-    """Return the products that are called otherwise than before, are new or gone."""
+    """Return the products that are new, gone, or called differently from before."""
 
     def called(product: ProductProfile | None) -> object:
         return product and (product.slug, product.name, product.domain, product.maker)

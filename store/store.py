@@ -42,7 +42,7 @@ _SEVERITIES = {"error": logging.ERROR, "warning": logging.WARNING, "notice": log
 
 
 class Store:
-    """Holds the current snapshot of one data directory and makes the next.
+    """The current snapshot of one data directory, and the making of the next.
 
     ``made_at`` is when the current snapshot was made and ``looked_at`` when the files were last
     found to be what it shows, both in Unix seconds; ``exported_at`` is when they were last
@@ -100,11 +100,9 @@ class Store:
                     catalogue.check_governing()
                 self._follow(catalogue)
                 self._fault = None
-            except DataDirectoryError as error:
+            except DataDirectoryError:
                 if first:
                     raise
-                if self._fault is None:
-                    log.error("%s", error)  # noqa: TRY400 - a sentence, not a trace
                 self._fault = Problem(".", 1, 1, _GONE)
             except HistoryError as error:
                 if first:

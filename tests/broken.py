@@ -129,14 +129,11 @@ SLIPS = (
         _at(2),
         "byte 0xe9 is not UTF-8 text",
     ),
-    Broken("zeros", _text(lambda _: b"\0" * 100), _at(1), "this is not JSON"),
-    Broken("cut at the end", _text(lambda t: t[:-3]), lambda t: _lines(t) - 1, "this is not JSON"),
     Broken(
         "comma too many", _text(lambda t: t[:-3] + ",\n}\n"), lambda t: _lines(t) - 1, "too many"
     ),
     Broken("comma missing", _text(lambda t: t.replace("1,\n", "1\n", 1)), _at(3), "is missing"),
     Broken("single quotes", _text(lambda t: t.replace('"', "'")), _at(2), "straight double quotes"),
-    Broken("curly quotes", _text(lambda t: t.replace('"', "\u201c")), _at(2), "straight double"),
     Broken("a comment", _third("// mine"), _at(3), "JSON has no comments"),
     Broken("a merge conflict", _third("<<<<<<< HEAD"), _at(3), "conflict of a merge"),
     Broken("unclosed text", _third('"topic: 1,'), _at(3), "not closed by a double quote"),
@@ -144,7 +141,6 @@ SLIPS = (
     Broken("half a surrogate", _third('"\\ud83d": 1,'), _at(3), "half a surrogate pair"),
     Broken("duplicate key", _third('"version": 1,'), _at(3), "it is already in line 2"),
     Broken("NaN", _version("NaN"), _at(2), "NaN is not a JSON number"),
-    Broken("too large a number", _version("1e999"), _at(2), "this number is too large"),
     Broken("True", _version("True"), _at(2), "JSON writes true"),
     Broken("endless nesting", _text(lambda _: "[" * 100_000), _at(1), "nested too deep"),
     Broken("huge", _text(lambda t: t + " " * (1 << 20)), _at(1), "is larger than 1,048,576 bytes"),

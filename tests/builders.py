@@ -14,13 +14,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from app import create_app
-from store.counting import states_of
-from store.files import Catalogue
 from store.history import History
 from store.ledger import Proof
 from store.line_codec import encode_line
 from store.rankings.names import slugs
-from store.records import Category, NearMiss, Pick, Poll, Site
+from store.records import Category, NearMiss, Pick, Poll
 from store.settings import Settings
 from store.web import listings, trends, verdicts
 from store.web.queries import AsOf, Categories, Changes, OfProduct, Query, Tabular
@@ -28,15 +26,12 @@ from store.web.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
     from pathlib import Path
 
     from click.testing import Result
     from flask import Flask
     from flask.testing import FlaskClient
 
-    from store.rankings.poll_states import PollStates
-    from store.records import Withholding
     from store.snapshot import Snapshot
     from store.store import Store
     from store.web.endpoints import Endpoint
@@ -116,16 +111,6 @@ def failed(
         cooldown_until=cooldown_until,
     )
     return encode_line(poll, at)[0]
-
-
-def states_in(
-    history: History, slug: str, now: datetime, withheld: Mapping[str, Withholding] | None = None
-) -> PollStates:
-    """How polling of a category stands by its one history file."""
-    site = Site(version=1, name="Site")
-    asked = {slug: category()}
-    catalogue = Catalogue(site, (), asked, {}, {}, (), (), withheld or {}, frozenset(), ())
-    return states_of(history, slug, catalogue, now)
 
 
 def line_of(members: Mapping[str, Any] | bytes) -> bytes:

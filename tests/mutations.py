@@ -38,11 +38,6 @@ def _cut(data: bytes, random: Random) -> bytes:
     return data[: random.randrange(len(data) + 1)]
 
 
-def _without_span(data: bytes, random: Random) -> bytes:
-    start = random.randrange(len(data) + 1)
-    return data[:start] + data[start + random.choice((1, 2, 10, 100)) :]
-
-
 def _with_bytes(data: bytes, random: Random) -> bytes:
     place = random.randrange(len(data) + 1)
     return data[:place] + random.choice(BYTES) + data[place:]
@@ -54,12 +49,6 @@ def _flipped(data: bytes, random: Random) -> bytes:
         if flipped:
             flipped[random.randrange(len(flipped))] ^= 1 << random.randrange(8)
     return bytes(flipped)
-
-
-def _doubled(data: bytes, random: Random) -> bytes:
-    start = random.randrange(len(data) + 1)
-    end = start + random.choice((10, 100, len(data)))
-    return data[:end] + data[start:]
 
 
 def _replaced(data: bytes, random: Random) -> bytes:
@@ -163,11 +152,9 @@ def sealed(record: dict[str, Any], *, id_fits: bool) -> bytes:
 
 _CHANGES: tuple[Callable[[bytes, Random], bytes], ...] = (
     _cut,
-    _without_span,
     _with_bytes,
     _flipped,
     _flipped,
-    _doubled,
     _replaced,
     _re_encoded,
     _with_lines_moved,

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
-import socket
 import subprocess
 import sys
-import urllib.request
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import pytest
 from builders import app_over, write_data, write_json
+from servers import ROOT, free_port, gunicorn, running
 from small_world import write_small_world
 
 from app import create_app
@@ -24,64 +20,27 @@ from store.settings import Settings
 from store.text import URL_RULE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
 FLASK = [sys.executable, "-m", "flask", "--app", "app", "run"]
 GUNICORN = [sys.executable, "-m", "gunicorn", "-c", "python:store.gunicorn", "app:create_app()"]
 WARNING = "BASE_URL is not set: published addresses begin with "
+BEST = "/api/v1/best/crm-software.json"
 WAIT = 30
+WITH_DOTENV = {"PYTHONPATH": str(ROOT), "FLASK_SKIP_DOTENV": ""}
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep this machine's own settings from processes of ours."""
+    names = ("BASE_URL", "HOSTS", "LISTENING_AT", "FLASK_DEBUG", "GUNICORN_CMD_ARGS", "DATA_DIR")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
 
 
 def environment(data: Path, **more: str) -> dict[str, str]:
-    """What a process of ours finds: this machine's own settings do not reach it."""
-    ours = ("BASE_URL", "HOSTS", "LISTENING_AT", "FLASK_APP", "FLASK_DEBUG", "GUNICORN_CMD_ARGS")
-    kept = {name: value for name, value in os.environ.items() if name not in ours}
-    return {**kept, "DATA_DIR": str(data), "PYTHONUNBUFFERED": "1", **more}
-
-
-def free_port(host: str = "127.0.0.1") -> int:
-    """A port nobody listens on at this moment."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.bind((host, 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-@contextmanager
-def served(
-    command: Sequence[str], env: dict[str, str], ready: str, cwd: Path = ROOT
-) -> Iterator[list[str]]:
-    """A server process; what it printed until it said it was ready, and in the end everything."""
-    process = subprocess.Popen(
-        command, cwd=cwd, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    )
-    lines: list[str] = []
-    assert process.stderr is not None
-    try:
-        for line in process.stderr:
-            lines.append(line)
-            if ready in line:
-                break
-        yield lines
-    finally:
-        process.terminate()
-        lines += process.stderr
-        process.wait(WAIT)
-        process.stderr.close()
-
-
-def assert_warned_once(lines: list[str], base: str) -> None:
-    """Assert that one line, plain or JSON, says which base URL is published."""
-    (line,) = [line for line in lines if "BASE_URL" in line]
-    assert line.rstrip('"}\n').endswith(WARNING + base)
-
-
-def get(address: str) -> Any:
-    """The JSON at an address."""
-    with urllib.request.urlopen(address, timeout=WAIT) as answer:  # noqa: S310 - our own
-        return json.load(answer)
+    """What a process of ours finds."""
+    return {**os.environ, "DATA_DIR": str(data), **more}
 
 
 @pytest.fixture(scope="module")
@@ -90,49 +49,31 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_small_world(tmp_path_factory.mktemp("processes") / "data")
 
 
-@pytest.mark.parametrize(
-    ("host", "published"),
-    [("0.0.0.0", "127.0.0.1"), ("::1", "[::1]")],  # noqa: S104
-)
-def test_flask_run_publishes_its_own_address(data: Path, host: str, published: str) -> None:
+@pytest.mark.parametrize("server", ["flask", "gunicorn"])
+def test_a_server_publishes_its_own_address(data: Path, tmp_path: Path, server: str) -> None:
     """Without BASE_URL every address begins with host and port of the command; one line says so."""
-    port = free_port(host)
-    base = f"http://{published}:{port}"
-    command = [*FLASK, "--host", host, "--port", str(port)]
-    with served(command, environment(data), "Running on") as lines:
-        reached = f"http://{'[::1]' if ':' in host else '127.0.0.1'}:{port}"
-        verdict = get(f"{reached}/api/v1/best/crm-software.json")
-    assert verdict["url"] == f"{base}/best/crm-software"
-    assert_warned_once(lines, base)
-    assert f"Data: {data}\n" in lines
-    assert not [line for line in lines if "Traceback" in line]
+    port, log = free_port(), tmp_path / "log"
+    command = [*GUNICORN, "-b", f"127.0.0.1:{port}"]
+    if server == "flask":
+        command = [*FLASK, "--host", "0.0.0.0", "--port", str(port)]  # noqa: S104
+    with running(command, port, {"DATA_DIR": str(data)}, log) as process:
+        verdict = json.loads(process.get(BEST).body)
+    assert verdict["url"] == f"http://127.0.0.1:{port}/best/crm-software"
+    lines = log.read_text().splitlines()
+    (warning,) = [line for line in lines if "BASE_URL" in line]
+    assert warning.rstrip('"}').endswith(f"{WARNING}http://127.0.0.1:{port}")
+    assert [line for line in lines if f"Data: {data}" in line]
+    assert "Traceback" not in log.read_text()
 
 
-def test_gunicorn_publishes_its_own_address(data: Path) -> None:
-    """The same from gunicorn's bind, even where the system chose the port."""
-    with served([*GUNICORN, "-b", "[::1]:0"], environment(data), "Booting worker") as lines:
-        (port,) = re.findall(r"Listening at: http://\S+:(\d+) ", "".join(lines))
-        base = f"http://[::1]:{port}"
-        verdict = get(f"{base}/api/v1/best/crm-software.json")
-    assert verdict["url"] == f"{base}/best/crm-software"
-    assert [line for line in lines if f'"Data: {data}"' in line]
-    assert_warned_once(lines, base)
-    assert not [line for line in lines if "Traceback" in line]
-
-
-def test_both_servers_give_the_same_bytes_as_the_app(data: Path) -> None:
+def test_both_servers_give_the_same_bytes_as_the_app(data: Path, tmp_path: Path) -> None:
     """What tests see in-process is what readers get from gunicorn, BASE_URL without a word."""
     client = app_over(data, base_url="https://rankings.example").test_client()
-    env = environment(data, BASE_URL="https://rankings.example")
-    with served([*GUNICORN, "-b", "127.0.0.1:0"], env, "Booting worker") as lines:
-        (port,) = re.findall(r"Listening at: http://\S+:(\d+) ", "".join(lines))
-        for path in ("best/crm-software.json", "history?slug=crm-software", "openapi.json"):
-            address = f"http://127.0.0.1:{port}/api/v1/{path}"
-            with urllib.request.urlopen(address, timeout=WAIT) as answer:
-                ours = client.get(f"/api/v1/{path}")
-                assert answer.read() == ours.data
-                assert answer.headers["ETag"] == ours.headers["ETag"]
-    assert not [line for line in lines if "BASE_URL" in line]
+    with gunicorn(data, tmp_path / "log") as process:
+        for path in (BEST, "/api/v1/history?slug=crm-software", "/api/v1/openapi.json"):
+            answer, ours = process.get(path), client.get(path)
+            assert (answer.body, answer.headers["etag"]) == (ours.data, ours.headers["ETag"])
+    assert "BASE_URL" not in (tmp_path / "log").read_text()
 
 
 @pytest.mark.parametrize("kind", ["missing", "empty", "a file"])
@@ -183,16 +124,17 @@ def test_a_read_only_data_directory_is_served(tmp_path: Path) -> None:
     for path in everything:
         path.chmod(0o555 if path.is_dir() else 0o444)
     try:
-        command = [*FLASK, "--port", str(port := free_port())]
-        with served(as_nobody(command), environment(directory), "Running on") as lines:
-            verdict = get(f"http://127.0.0.1:{port}/api/v1/best/crm-software.json")
-            health = get(f"http://127.0.0.1:{port}/healthz")
+        port, log = free_port(), tmp_path / "log"
+        command = as_nobody([*FLASK, "--port", str(port)])
+        with running(command, port, {"DATA_DIR": str(directory)}, log) as process:
+            verdict = json.loads(process.get(BEST).body)
+            health = json.loads(process.get("/healthz").body)
     finally:
         for path, mode in modes.items():
             path.chmod(mode)
     assert verdict["slug"] == "crm-software"
     assert health["status"] == "ok"
-    assert not [line for line in lines if "Traceback" in line]
+    assert "Traceback" not in log.read_text()
     after = {path: path.stat().st_mtime_ns for path in [directory, *directory.rglob("*")]}
     assert after == before
 
@@ -267,65 +209,23 @@ def dotenv(data: Path, tmp_path: Path) -> Path:
     return tmp_path / "below"
 
 
-def without_settings(**more: str) -> dict[str, str]:
-    """A process's environment that leaves everything to .env."""
-    env = environment(Path("unset"), PYTHONPATH=str(ROOT))
-    return {**{n: v for n, v in env.items() if n not in ("DATA_DIR", "FLASK_SKIP_DOTENV")}, **more}
-
-
-EACH_IN_TURN = """
-import json, os, sys
-from contextlib import suppress
-from flask import cli
-for env in json.load(sys.stdin):
-    os.environ.clear()
-    os.environ.update(env)
-    with suppress(SystemExit):
-        cli.main()
-"""
-
-
-def test_flask_reads_dotenv(dotenv: Path, data: Path, tmp_path: Path) -> None:
-    """The nearest .env upwards of where the command runs; the environment's own values stand."""
-    other = write_data(tmp_path / "other")
-    told = {
-        data: without_settings(),
-        other: without_settings(DATA_DIR=str(other)),
-        ROOT / "data": without_settings(FLASK_SKIP_DOTENV="1"),
-    }
-    flask = [sys.executable, "-c", EACH_IN_TURN, "--app", str(ROOT / "app.py"), "deploy"]
-    done = subprocess.run(
-        flask, cwd=dotenv, env=without_settings(), input=json.dumps([*told.values()]),
-        capture_output=True, text=True, timeout=WAIT, check=False,
-    )  # fmt: skip
-    said = [line for line in done.stderr.splitlines() if line.startswith("Data: ")]
-    assert said == [f"Data: {directory}" for directory in told], done.stderr
-
-
-def test_gunicorn_reads_dotenv(dotenv: Path) -> None:
-    """As flask does, so that a setting in .env holds for the server too."""
-    env = without_settings(BASE_URL="https://real.example")
-    with served([*GUNICORN, "-b", "127.0.0.1:0"], env, "Booting worker", dotenv) as lines:
-        (port,) = re.findall(r"Listening at: http://\S+:(\d+) ", "".join(lines))
-        best = f"http://127.0.0.1:{port}/api/v1/best/crm-software.json"
-        asked = urllib.request.Request(best, headers={"Host": "from-dotenv.example"})
-        with urllib.request.urlopen(asked, timeout=WAIT) as answer:  # noqa: S310 - our own
-            verdict = json.load(answer)
-    assert verdict["url"] == "https://real.example/best/crm-software"
+def test_gunicorn_reads_dotenv(dotenv: Path, tmp_path: Path) -> None:
+    """The nearest .env upwards, as flask does; the environment's own values stand."""
+    port = free_port()
+    environ = {"BASE_URL": "https://real.example", **WITH_DOTENV}
+    command = [*GUNICORN, "-b", f"127.0.0.1:{port}"]
+    with running(command, port, environ, tmp_path / "log", dotenv) as process:
+        answer = process.get(BEST, {"Host": "from-dotenv.example"})
+    assert json.loads(answer.body)["url"] == "https://real.example/best/crm-software"
 
 
 def test_gunicorn_never_guesses_what_a_dotenv_said(dotenv: Path) -> None:
     """An unreadable .env may say which data to serve: no sample is served in its place."""
     (dotenv.parent / ".env").write_bytes(b"DATA_DIR=/srv/real\nKEY=\xe4\n")
     done = subprocess.run(
-        [*GUNICORN, "-b", "127.0.0.1:0"],
-        cwd=dotenv,
-        env=without_settings(),
-        capture_output=True,
-        text=True,
-        timeout=WAIT,
-        check=False,
-    )
+        [*GUNICORN, "-b", "127.0.0.1:0"], cwd=dotenv, env={**os.environ, **WITH_DOTENV},
+        capture_output=True, text=True, timeout=WAIT, check=False,
+    )  # fmt: skip
     assert done.returncode != 0
     assert ".env cannot be read: " in done.stderr
     assert "KEY" not in done.stderr

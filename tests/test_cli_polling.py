@@ -8,6 +8,7 @@ import pwd
 import re
 import shutil
 import sys
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -212,6 +213,28 @@ def test_the_site_says_how_many_answers_a_round_takes(sample: Path) -> None:
     assert done.output.splitlines()[-3:-1] == ["A: 5 answered", "B: 5 answered"]
     later = ("--at", "2026-11-10T06:00:00Z")
     assert "B: 4 answered" in run(sample, "--due", *later).output
+
+
+@pytest.mark.parametrize("named", [(), ("crm", "vpn")])
+def test_the_progress_of_rounds_ends_where_they_do(
+    sample: Path, monkeypatch: pytest.MonkeyPatch, named: tuple[str, ...]
+) -> None:
+    """Also where some rounds take more answers than others."""
+    bars: list[tuple[int, list[int]]] = []
+
+    class Bar(nullcontext[None]):
+        def __init__(self, length: int, **_: str) -> None:
+            super().__init__()
+            steps: list[int] = []
+            bars.append((length, steps))
+            self.update = steps.append
+
+    monkeypatch.setattr("click.progressbar", Bar)
+    site = json.loads((sample / "site.json").read_text())
+    write_json(sample / "site.json", {**site, "samples_at_first": 3})
+    run(sample, "crm", *AT)
+    run(sample, *named, "--due", *AT)
+    assert [(length, sum(steps)) for length, steps in bars] == [(2, 2), (10, 10)]
 
 
 def standing(data: Path, slug: str) -> tuple[str, set[int]]:

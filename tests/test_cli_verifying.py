@@ -31,7 +31,7 @@ from store.cli import verifying
 from store.ledger import Proof
 from store.line_codec import encode_line
 from store.publishing import formats, manifest, verification
-from store.publishing.directories import sums
+from store.publishing.directories import digests_in, sums
 from store.records import Poll
 
 needs_parquet = pytest.mark.skipif(not formats.has_parquet(), reason="needs the extra `data`")
@@ -187,6 +187,12 @@ PLACES: dict[Callable[[Path], None], str] = {
 }
 
 
+@pytest.fixture
+def dataset(data: Path, tmp_path: Path) -> Path:
+    """A copy of the dataset alone."""
+    return shutil.copytree(data / "dataset/current", tmp_path / "dataset")
+
+
 @pytest.mark.parametrize("forge", LINES)
 def test_a_forged_line_is_refused_by_file_and_line(
     copy: Path, kept: Path, forge: Callable[[Path], None]
@@ -323,12 +329,7 @@ def mend(dataset: Path) -> None:
             ).items():
                 (dataset / name).write_bytes(body)
     path.write_bytes(manifest.encode(described))
-    digests = {
-        name: hashlib.sha256(body).hexdigest()
-        for name, body in contents(dataset).items()
-        if name != "SHA256SUMS"
-    }
-    (dataset / "SHA256SUMS").write_bytes(sums(digests))
+    (dataset / "SHA256SUMS").write_bytes(sums(digests_in(dataset)))
 
 
 EVIDENCE = "evidence/crm-software.jsonl.gz"
@@ -353,10 +354,9 @@ DEEP = b'"x":%b%b,' % (b"[" * 9999, b"]" * 9999)
     ],
 )  # fmt: skip
 def test_a_forgery_with_fitting_checksums_is_refused(
-    data: Path, tmp_path: Path, name: str, old: bytes, new: bytes, said: str
+    dataset: Path, name: str, old: bytes, new: bytes, said: str
 ) -> None:
     """Whoever changes a text, a figure or a name and mends all sums."""
-    dataset = shutil.copytree(data / "dataset/current", tmp_path / "dataset")
     path = dataset / name
     body = path.read_bytes()
     plain = gzip.decompress(body) if name.endswith(".gz") else body
@@ -376,10 +376,9 @@ def test_a_forgery_with_fitting_checksums_is_refused(
     ],
 )  # fmt: skip
 def test_a_manifest_that_says_otherwise_is_refused(
-    data: Path, tmp_path: Path, member: str, value: object
+    dataset: Path, member: str, value: object
 ) -> None:
     """With all that describes the dataset made anew from it."""
-    dataset = shutil.copytree(data / "dataset/current", tmp_path / "dataset")
     members = json.loads((dataset / "dataset.json").read_bytes())
     assert members[member] != value
     members[member] = value
@@ -388,9 +387,8 @@ def test_a_manifest_that_says_otherwise_is_refused(
     assert "differs at byte" in refused(dataset)
 
 
-def test_another_version_is_not_called_forged(data: Path, tmp_path: Path) -> None:
+def test_another_version_is_not_called_forged(dataset: Path) -> None:
     """It is named, and what to install."""
-    dataset = shutil.copytree(data / "dataset/current", tmp_path / "dataset")
     members = json.loads((dataset / "dataset.json").read_bytes())
     members["service"] = "0.0.1"
     (dataset / "dataset.json").write_text(json.dumps(members))
@@ -400,10 +398,9 @@ def test_another_version_is_not_called_forged(data: Path, tmp_path: Path) -> Non
 
 @needs_parquet
 def test_parquet_is_compared_or_not_called_verified(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An extra part, other rows; where pyarrow is not there, the last line says so."""
-    dataset = shutil.copytree(data / "dataset/current", tmp_path / "dataset")
     shutil.copy(dataset / "names.parquet", dataset / "picks-2.parquet")
     assert refused(dataset) == "picks-2.parquet is there and does not follow"
     (dataset / "picks-2.parquet").rename(dataset / "picks.parquet")
@@ -426,16 +423,6 @@ def test_an_older_dataset_that_was_put_back_is_refused_by_kept_heads(
     assert "here it is missing" in refused(older / "dataset", "--against", str(kept))
 
 
-def mend_tree(tree: Path) -> None:
-    """Let the checksums of a tree fit what is there."""
-    digests = {
-        name: hashlib.sha256(body).hexdigest()
-        for name, body in contents(tree).items()
-        if name != "SHA256SUMS"
-    }
-    (tree / "SHA256SUMS").write_bytes(sums(digests))
-
-
 def test_a_forged_tree_is_refused(tree: Path, tmp_path: Path) -> None:
     """A page, its compressed sibling, another page, redirects, manifest, with fitting sums."""
     answer = "api/v1/best/help-desk.json"
@@ -455,7 +442,7 @@ def test_a_forged_tree_is_refused(tree: Path, tmp_path: Path) -> None:
         before = path.read_bytes() if path.exists() else b""
         path.write_bytes(forge(before))
         assert path.read_bytes() != before
-        mend_tree(copy)
+        (copy / "SHA256SUMS").write_bytes(sums(digests_in(copy)))
         assert name.rpartition("/")[2] in refused(copy)
 
 
@@ -525,16 +512,14 @@ def test_heads_that_were_kept_must_be_heads(data: Path, kept: Path, tmp_path: Pa
     assert (result.exit_code, reason in result.stderr) == (2, True)
 
 
-def test_a_file_larger_than_the_memory_is_not_read(data: Path, tmp_path: Path) -> None:
+def test_a_file_larger_than_the_memory_is_not_read(dataset: Path) -> None:
     """Whoever verifies believes nothing, not even that a README is small."""
-    dataset = shutil.copytree(data / "dataset/current", tmp_path / "dataset")
     os.truncate(dataset / "README.md", 3 << 30)
     assert re.search(r"README.md is larger than [\d,]+ bytes", refused(dataset))
 
 
-def test_a_text_taken_out_without_a_word_is_refused(data: Path, tmp_path: Path) -> None:
+def test_a_text_taken_out_without_a_word_is_refused(dataset: Path) -> None:
     """What evidence has redacted, withheld.json names, with date and reason."""
-    dataset = shutil.copytree(data / "dataset/current", tmp_path / "dataset")
     path = dataset / "catalogue.jsonl"
     entries = [json.loads(line) for line in path.read_bytes().splitlines()]
     [withheld] = [entry for entry in entries if entry["file"] == "withheld.json"]
@@ -552,11 +537,8 @@ def test_a_ledger_begun_anew_is_not_the_datasets(copy: Path) -> None:
     assert "does not begin with the dataset's" in refused(copy)
 
 
-def test_a_bomb_is_not_unpacked(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bomb_is_not_unpacked(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No more is unpacked than the ledger says that lines have, and what open days may add."""
-    dataset = shutil.copytree(data / "dataset/current", tmp_path / "dataset")
     (dataset / EVIDENCE).write_bytes(gzip.compress(b"\n" * 1_000_000))
     monkeypatch.setattr("store.publishing.verification.OPEN", 1000)
     assert re.match(
@@ -567,9 +549,8 @@ def test_a_bomb_is_not_unpacked(
 @pytest.mark.parametrize(
     "name", ["../evil", ".", "a\0b", "evidence", "evidence/x", "a" * 5000, "evidence/../x.jsonl.gz"]
 )
-def test_a_hostile_manifest_is_one_sentence(data: Path, tmp_path: Path, name: str) -> None:
+def test_a_hostile_manifest_is_one_sentence(dataset: Path, name: str) -> None:
     """Whatever it calls its files, nothing is read or written elsewhere."""
-    dataset = shutil.copytree(data / "dataset/current", tmp_path / "dataset")
     members = json.loads((dataset / "dataset.json").read_bytes())
     members["files"][name] = members["files"]["names.csv"]
     (dataset / "dataset.json").write_text(json.dumps(members))

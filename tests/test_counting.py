@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.counting import as_known, beyond, doubt_clock, in_order, latest_time, records
-from store.history import Log, Stored
+from store.history import Log, PollLine
 from store.text import rfc3339
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def poll(day: int, model: str = "A", slug: str = "new") -> Poll:
 
 def log(file: str, *polls: Poll) -> Log:
     """A file that holds these polls, a line each."""
-    return Log(file, tuple(Stored(poll, file, 0, 0, n) for n, poll in enumerate(polls, start=1)))
+    return Log(file, tuple(PollLine(poll, file, 0, 0, n) for n, poll in enumerate(polls, start=1)))
 
 
 def ordered(*files: Sequence[Poll], withheld: Container[str] = ()) -> list[str]:
@@ -91,7 +91,7 @@ def test_every_file_keeps_its_order_and_nothing_is_lost(
 ) -> None:
     """Merging is a permutation that respects every file, times and withholdings as they may be."""
     rows = [
-        Stored(poll(day, f"{n} {i}"), str(n), i, i, i)
+        PollLine(poll(day, f"{n} {i}"), str(n), i, i, i)
         for n, days in enumerate(files)
         for i, day in enumerate(days)
     ]

@@ -13,7 +13,6 @@ from builders import (
     answered,
     app_over,
     append,
-    command,
     failed,
     same_as_fresh,
     write_json,
@@ -135,23 +134,6 @@ def test_a_fresh_start_says_the_same(app: Flask, data: Path) -> None:
     (data / f"categories/{TEA}.json").write_text(json.dumps(question), encoding="utf-8")
     store.reload()
     assert app.test_client().get(ADDRESSES[0]).status_code == 200
-    assert same_as_fresh(store, data)
-
-
-def test_an_edit_of_a_product_and_a_withholding_reach_it(app: Flask, data: Path) -> None:
-    """Deleted history follows the files like any other."""
-    store: Store = app.extensions["store"]
-    product = {"version": 1, "name": "Sencha", "aliases": ["Matcha"]}
-    (data / "products/sencha.json").write_text(json.dumps(product), encoding="utf-8")
-    store.reload()
-    moved = app.test_client().get("/api/v1/product/matcha.json")
-    assert moved.status_code == 308
-    assert same_as_fresh(store, data)
-    poll = store.history.read(TEA).polls[0].poll
-    done = command(data, "withhold", poll.id, "--reason", "Wrong.")
-    assert done.exit_code == 0
-    store.reload()
-    assert app.test_client().get("/api/v1/mentions.json").get_json()["polls"] == 11
     assert same_as_fresh(store, data)
 
 

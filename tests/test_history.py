@@ -319,21 +319,6 @@ class TestReading:
         fresh.append(polls("D"), LATER)
         assert fresh.read(SLUG).problems == (problem,)
 
-    def test_a_record_that_makes_no_sense_is_kept_and_counts_nowhere(self, log: History) -> None:
-        """A line somebody made by hand, id and checksum and all, is named and left as it is."""
-        log.append(polls("A"), NOW)
-        record = json.loads(written(log))
-        log.path(SLUG).write_bytes(written(log) + line_of({**record, "failure": "timeout"}))
-        before = written(log)
-        found = log.read(SLUG)
-        assert [stored.line for stored in found.polls] == [1]
-        [problem] = found.problems
-        assert str(problem).startswith(
-            "history/crm-software.jsonl:2:1: a damaged record is left out: it must be an answer"
-        )
-        log.append(polls("B"), LATER)
-        assert written(log).startswith(before)
-
     def test_what_a_line_says_makes_no_message_endless(self, log: History) -> None:
         """A kind of failure that is none is quoted by its beginning only."""
         record = json.loads(encode_line(failed("A"), NOW)[1])

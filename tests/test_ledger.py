@@ -405,16 +405,6 @@ def test_every_ledger_that_could_not_be_read_is_kept(tmp_path: Path) -> None:
     }
 
 
-def test_appends_of_others_are_seen_by_the_next_closing(tmp_path: Path) -> None:
-    """What another process adds after a closing is closed with its own day."""
-    data = write_data(tmp_path, polls=[answered("A", ["X"], "2026-01-01T10:00:00Z")])
-    proof = Proof(data)
-    proof.close("2026-01-01")
-    append(data, [answered("B", ["Y"], "2026-01-02T10:00:00Z")])
-    proof.close("2026-01-02")
-    assert proof.load().last(SLUG).lines == 2
-
-
 def test_a_kept_root_over_all_lines_commits_to_those_that_are_not_closed(tmp_path: Path) -> None:
     """It is the root of the head that closing the same lines then gives; one more line moves it."""
     polls = [

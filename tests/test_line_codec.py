@@ -56,8 +56,7 @@ def test_a_line_made_for_a_test_is_one() -> None:
 @pytest.mark.parametrize(
     ("members", "reason"),
     [
-        ({"polledAt": "yesterday"}, f'polledAt is "yesterday", not a time such as {NOW}'),
-        ({"polledAt": "x" * 99}, f'polledAt is "{"x" * 40}…", not a time such as {NOW}'),
+        ({"polledAt": "yesterday"}, f'polledAt is not a time such as {NOW}: "yesterday"'),
         ({"polledAt": "2026-11-02T06:00:00+01:00"}, f"not a time such as {NOW}"),
         ({"polledAt": "2026-11-02T24:00:00Z"}, f"not a time such as {NOW}"),
         ({"polledAt": "\u0662026-11-02T06:00:00Z"}, f"not a time such as {NOW}"),

@@ -75,13 +75,6 @@ def by_vim(path: Path, text: str) -> None:
     subprocess.run([*vim, str(path)], check=True, timeout=60)
 
 
-def by_rename(path: Path, text: str) -> None:
-    """Save as careful editors do: a whole new file takes the old one's place."""
-    draft = path.with_name(f"{path.name}.tmp")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
-
-
 def in_pieces(path: Path, text: str) -> None:
     """Save as nobody should: a piece at a time, with rests."""
     with path.open("w", encoding="utf-8") as file:
@@ -92,7 +85,7 @@ def in_pieces(path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "save", [by_vim, by_sed, by_shell, by_rename, in_pieces], ids=lambda save: save.__name__
+    "save", [by_vim, by_sed, by_shell, in_pieces], ids=lambda save: save.__name__
 )
 def test_fifty_saves_under_load_mix_no_versions(
     tmp_path: Path, save: Callable[[Path, str], None], report: Report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from builders import (
     write_data,
     write_json,
 )
-from small_world import write_small_world
 
 from store.ledger import Proof
 
@@ -154,7 +152,7 @@ def test_no_part_of_lost_evidence_is_shown_as_all_of_it(
     if looked:
         app.extensions["store"].reload()
     polls = f"/api/v1/history?slug={SLUG}"
-    for address in (polls, f"{polls}&limit=1", f"/best/{SLUG}", "/product/zoho-crm/polls"):
+    for address in (polls, f"{polls}&limit=1", "/product/zoho-crm/polls"):
         answer = client.get(address)
         assert answer.status_code == 503, address
         assert f"{SLUG}.jsonl" in answer.text
@@ -405,20 +403,6 @@ def test_accepting_says_what_it_cannot_do(data: Path) -> None:
         assert command(data, "check", *odd).exit_code == 2
 
 
-def test_a_torn_tail_and_its_repair_are_no_loss(data: Path) -> None:
-    """Half a line that a writer left, and its setting aside, change no mark."""
-    store = serve(data)
-    path = data / f"history/{SLUG}.jsonl"
-    with path.open("ab") as file:
-        file.write(b'{"v":1,"id":')
-    store.reload()
-    assert [problem.severity for problem in store.problems] == ["warning"]
-    append(data, [answered("A", ["Zoho CRM"], "2026-11-16T06:00:00Z")])
-    store.reload()
-    assert store.problems == ()
-    assert store_over(data).problems == ()
-
-
 def test_a_deleted_categorys_history_is_missed_too(data: Path) -> None:
     """What is served as gone is served from a file that may not vanish unseen."""
     (data / f"categories/{SLUG}.json").unlink()
@@ -479,25 +463,3 @@ def test_a_damaged_ledger_is_begun_anew_when_all_is_accepted(
     }
     store.reload()
     assert store.problems == store_over(data).problems == ()
-
-
-def keep_on(data: Path, rounds: int) -> None:
-    """A server's looks, in a process of its own."""
-    store = store_over(data)
-    for number in range(rounds):
-        append(data, [answered("A", [f"P {number}"], TIMES[-1], slug="new")])
-        store.reload()
-        assert store.problems == ()
-
-
-def test_servers_on_one_directory_do_not_fight(tmp_path: Path) -> None:
-    """Two processes that append, look and keep side by side end up with one truth."""
-    data = write_small_world(tmp_path / "data")
-    context = multiprocessing.get_context("fork")
-    servers = [context.Process(target=keep_on, args=(data, 15)) for _ in range(2)]
-    for server in servers:
-        server.start()
-    for server in servers:
-        server.join(60)
-        assert server.exitcode == 0
-    assert [poll.poll.pick for poll in serve(data).history.read("new").polls] != []

@@ -99,6 +99,7 @@ def test_an_answer_is_read_as_it_stands() -> None:
         (f"\n<think>\nhm\n</think>\n\n{PLAIN}", "a <think> block"),
         (f"Here you are:\n{PLAIN}", "prose"),
         (f"hm</think>{PLAIN}", "prose"),
+        (f"<think>hm</think>{PLAIN.replace('is good', '</think>')}", "a <think> block"),
         (f"```json\n{PLAIN}", "prose"),
         (f"{PLAIN}\n```", "prose"),
         (f"```a `b`\n{PLAIN}\n```", "prose"),
@@ -118,13 +119,6 @@ def test_one_wrapping_is_taken_off_and_noted(text: str, note: str | None) -> Non
     assert got.notes == (
         () if note is None else (f"salvaged: {note}{got.notes[0].partition(note)[2]}",)
     )
-
-
-def test_only_the_first_end_of_thinking_ends_it() -> None:
-    """A later "</think>" is part of the answer."""
-    got = answer(f"<think>hm</think>{json.dumps(said('A</think>B'))}")
-    assert got.ranking[0].product == "A</think>B"
-    assert got.notes == ("salvaged: a <think> block was left out",)
 
 
 @pytest.mark.parametrize(
@@ -157,25 +151,35 @@ def test_what_is_not_one_object_is_never_guessed(text: str) -> None:
     assert failure(text).error.startswith("The answer is ")
 
 
+MALFORMED = "The answer is not one JSON object: JSON is malformed: object keys must be strings"
+
+
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "kind", "error"),
     [
-        ("{,}", "JSON is malformed: object keys must be strings (byte 1)"),
-        ("[" * 100_000, "it is nested too deep"),
-        ('{"\ud800"}', "it holds half a surrogate pair"),
-        ("```json\n{,}\n```", "JSON is malformed: object keys must be strings (byte 1)"),
+        ("{,}", "parse", f"{MALFORMED} (byte 1)."),
+        ("```json\n{,}\n```", "parse", f"{MALFORMED} (byte 1)."),
+        ("[" * 100_000, "parse", "The answer is not one JSON object: it is nested too deep."),
+        (
+            '{"\ud800"}',
+            "parse",
+            "The answer is not one JSON object: it holds half a surrogate pair.",
+        ),
+        ("1. Zoho", "parse", "The answer is text, not the JSON object asked for."),
+        ("No {.", "parse", "The answer is text, not the JSON object asked for."),
+        ("\ud800", "parse", "The answer is text, not the JSON object asked for."),
+        ("[]", "schema", "The answer is JSON, but not an object."),
+        ("null", "schema", "The answer is JSON, but not an object."),
+        ("  \n\t\u00a0", "empty", "The model answered with no text."),
+        (json.dumps(said()), "empty", "The model answered without a single pick."),
     ],
 )
-def test_the_sentence_of_what_is_no_json_says_why(text: str, fault: str) -> None:
-    """Whoever reads the failure sees what was wrong with the text."""
-    assert failure(text).error == f"The answer is not one JSON object: {fault}."
+def test_the_sentence_of_what_is_no_answer_says_why(text: str, kind: Any, error: str) -> None:
+    """Whoever reads the failure sees what was wrong with the text, which is kept if it says some.
 
-
-@pytest.mark.parametrize("text", ["1. Zoho", "I would pick Zoho.", "\ud800", "<html>", "No {."])
-def test_text_is_called_text(text: str) -> None:
-    """Of what was never meant to be JSON nobody is told which byte of it is none."""
-    said = "The answer is text, not the JSON object asked for."
-    assert failure(text) == Failure("parse", said, excerpt=text)
+    Of what was never meant to be JSON nobody is told which byte of it is none.
+    """
+    assert failure(text) == Failure(kind, error, excerpt=None if kind == "empty" else text)
 
 
 def _without(key: str) -> dict[str, Any]:
@@ -229,13 +233,6 @@ def test_a_wrong_shape_fails_whole(value: dict[str, Any]) -> None:
     assert failure(value).kind == "schema"
 
 
-@pytest.mark.parametrize("text", ["[]", "5", '"Zoho"', "null", json.dumps(said("Zoho")["picks"])])
-def test_json_that_is_no_object_is_refused(text: str) -> None:
-    """A bare array or value is JSON, yet no answer."""
-    said = "The answer is JSON, but not an object."
-    assert failure(text) == Failure("schema", said, excerpt=text)
-
-
 def test_the_sentence_of_a_wrong_shape_names_the_place() -> None:
     """Whoever reads the failure sees which member was wrong."""
     assert failure(_pick(name=None)).error == (
@@ -250,31 +247,14 @@ def test_the_sentence_of_a_wrong_shape_names_the_place() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "  \n\t", "\u00a0"])
-def test_no_text_fails_as_empty(text: str) -> None:
-    """Silence is ``empty``."""
-    assert failure(text) == Failure("empty", "The model answered with no text.")
-
-
-def test_no_pick_fails_as_empty() -> None:
-    """An answer without a single pick is ``empty``, whatever else it holds."""
-    outcome = failure(said(near_misses=[{"name": "Attio", "reason": None}]))
-    assert outcome == Failure("empty", "The model answered without a single pick.")
-
-
 @pytest.mark.parametrize("count", range(1, 10))
 def test_five_picks_at_most_are_kept(count: int) -> None:
     """Up to five picks are taken as they are, of more the first five, and a note says so."""
-    got = answer(said(*(f"Product {i}" for i in range(count))))
+    got = answer(said(*(f"Product {i % 4}" for i in range(count))))
     assert [(p.rank, p.product) for p in got.ranking] == [
-        (i + 1, f"Product {i}") for i in range(min(count, 5))
-    ]
+        (i + 1, f"Product {i % 4}") for i in range(min(count, 5))
+    ], "names are kept verbatim, twice if said twice"
     assert got.notes == ((f"only the first 5 of {count} picks were kept",) if count > 5 else ())
-
-
-def test_the_same_product_twice_stays_in_the_record() -> None:
-    """Names are kept verbatim, twice if said twice; resolving them is done when they are read."""
-    assert [p.product for p in answer(said("Zoho", "Zoho")).ranking] == ["Zoho", "Zoho"]
 
 
 def test_unknown_members_are_ignored() -> None:

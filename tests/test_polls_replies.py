@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import json
 import threading
-from collections import deque
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import category
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec import UNSET
 from raw_provider import RawProvider, raw_provider
 from replaying import answer_text, envelope
 
-from store.files import Catalogue
-from store.history import History
-from store.polls.asking import UNEXPECTED
+from store.line_codec import decode_line, encode_line
+from store.polls.asking import UNEXPECTED, Outcome, ask, reserve_of
 from store.polls.clocks import Clock
-from store.polls.desk import Desk as PollingDesk
-from store.polls.desk import Summary
-from store.polls.due import Pair, PollLog, Rounds
-from store.polls.poller import Plan, take_turn
+from store.polls.due import Pair
 from store.polls.prices import micros
 from store.polls.providers import PROVIDERS
-from store.polls.sending import Limits
-from store.rankings.poll_states import poll_states
-from store.records import Assistant, Category, Site
-from store.settings import Settings
+from store.polls.sending import Limits, Sender
+from store.polls.spending import Budget, Charge
+from store.records import Assistant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from random import Random
 
     from store.records import Poll
@@ -47,74 +39,42 @@ TOTAL = 60
 
 
 class Desk:
-    """A provider, a history, and one poll at a time of a category of its own."""
+    """A provider that sends the bytes it is given, and one question at a time."""
 
-    def __init__(self, provider: RawProvider, directory: Path) -> None:
+    def __init__(self, provider: RawProvider) -> None:
         self.provider = provider
-        self.directory = directory
-        self.history = History(directory / "history")
-        self._numbers = itertools.count()
 
     def poll(self, api: str, reply: bytes) -> tuple[Poll, float | None]:
-        """What one poll is recorded as; it is exactly one, sealed, and can be read back."""
+        """What one question comes to and its pause; it can be recorded and read back."""
         self.provider.reply = reply
-        slug = f"c-{next(self._numbers)}"
         prices = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
-        line = {"api": api, "base_url": self.provider.url, "model": "m", "key_env": "KEY"}
+        line = {"api": api, "base_url": self.provider.url, "model": "m"}
         fields: dict[str, Any] = {"rpm": 1_000_000, **line, **prices}
         who = Assistant(name="A", **fields)
-        asked = category()
-        settings = Settings(data_dir=self.directory, environ={"KEY": CANARY})
-        log = PollLog(self.history, Clock(lambda: NOW))
-        catalogue = catalogue_of(slug, asked, who)
-        desk = PollingDesk(settings, catalogue, log, self.history.append, threading.Event(), 100)
-        desk.limits = Limits(total=TOTAL, attempts=1)
-        budget = desk.budget
-        plan = Plan(waiting=deque([Pair(slug, asked, who)]))
-        take_turn(desk, "A", plan, Summary())
-        recorded = self.history.read(slug)
-        assert not recorded.problems
-        [stored] = recorded.polls
-        assert CANARY.encode() not in self.history.path(slug).read_bytes()
-        if stored.poll.usage:
-            assert budget.run_spent >= micros(stored.poll.usage.usd or 0)
+        limits, clock = Limits(total=TOTAL, attempts=1), Clock(lambda: NOW)
+        sender = Sender(who, threading.Event(), secret=CANARY, limits=limits, clock=clock)
+        budget = Budget(Path(), lambda: "2026-11-20", lambda _: 0, run_usd=100)
+        charge = Charge(budget, reserve_of(who, category().question))
+        assert charge.reserve()
+        outcome = ask(Pair("c", category(), who), sender, charge)
+        assert isinstance(outcome, Outcome)
+        poll, encoded = encode_line(outcome.poll, "2026-11-20T06:00:00Z")
+        assert decode_line(encoded[:-1]) == poll
+        assert CANARY.encode() not in encoded
+        if poll.usage:
+            assert budget.run_spent >= micros(poll.usage.usd or 0)
         else:
             assert 0 <= budget.run_spent <= 10 * 1e6
-        assert stored.poll.latency_ms is None or stored.poll.latency_ms < 1000 * (TOTAL + 5)
-        assert stored.poll.failure != "interrupted"
-        Rounds(7).due_at(poll_states([stored.poll])["A"])
-        return stored.poll, pause_in(stored.poll)
-
-
-def catalogue_of(slug: str, asked: Category, who: Assistant) -> Catalogue:
-    """What the files of a directory with one category and one assistant say."""
-    return Catalogue(
-        site=Site(version=1, name="X"),
-        assistants=(who,),
-        categories={slug: asked},
-        products={},
-        labs={},
-        synonyms=(),
-        words=(),
-        withheld={},
-        files=frozenset(),
-        problems=(),
-    )
-
-
-def pause_in(poll: Poll) -> float | None:
-    """For how many seconds a poll has its assistant paused."""
-    if poll.cooldown_until is UNSET:
-        return None
-    until = datetime.fromisoformat(poll.cooldown_until)
-    return (until - datetime.fromisoformat(poll.polled_at)).total_seconds()
+        assert poll.latency_ms is None or poll.latency_ms < 1000 * (TOTAL + 5)
+        assert poll.failure != "interrupted"
+        return poll, outcome.pause
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """One provider and one history for all of them."""
+def desk() -> Iterator[Desk]:
+    """One provider for all of them."""
     with raw_provider() as provider:
-        yield Desk(provider, tmp_path_factory.mktemp("replies"))
+        yield Desk(provider)
 
 
 def http(body: bytes, status: int = 200, **headers: str) -> bytes:
@@ -154,6 +114,13 @@ def test_counts_that_are_far_too_large_are_charged(desk: Desk, digits: int, usd:
     poll, pause = desk.poll("chat", body)
     assert (poll.usage and poll.usage.usd, poll.failure, pause) == (usd, None, 21_600)
     assert poll.notes[-1].endswith("are the prices and limits in models.json right?")
+
+
+def test_an_answer_of_another_time_that_cost_far_too_much_pauses(desk: Desk) -> None:
+    """It is a failure by its date, and as dear as any other."""
+    body = http(spent(7, 7).replace(b"7", b"9" * 9), Date="Fri, 20 Nov 2026 09:00:00 GMT")
+    poll, pause = desk.poll("chat", body)
+    assert (poll.failure, pause) == ("http", 21_600)
 
 
 def test_a_count_without_end_is_no_answer(desk: Desk) -> None:
@@ -273,6 +240,8 @@ def test_any_reply_is_one_record(desk: Desk, draw: Random) -> None:
     is_one_record(desk, draw)
 
 
+# requests leaves a socket to the garbage collector where it cannot decode a Location
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
 @settings(max_examples=20_000, suppress_health_check=list(HealthCheck), derandomize=False)
 @given(draw=DRAWS)

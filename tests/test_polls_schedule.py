@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from builders import answered, app_over, append, command, write_json
+from datasets import DAYS, small_data
 from faults import FailingCalls, needs_root, replace_os
 from processes import (
     CANARY,
@@ -36,10 +37,12 @@ from replaying import Replaying, serving
 
 from store.files import Files
 from store.history import History, HistoryError
+from store.ledger import Proof
 from store.polls.asking import keep_instrument
+from store.polls.clocks import Clock
 from store.polls.desk import Summary
 from store.polls.locks import is_held, lock
-from store.polls.schedule import AssistantLook, Schedule
+from store.polls.schedule import AssistantStatus, DayClosing, Schedule, confirmed_time
 from store.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -346,32 +349,22 @@ def test_the_second_schedule_waits_for_the_first(here: Here) -> None:
     assert stands(schedule) == (False, False)
 
 
-def test_a_locks_folder_that_cannot_be_made_is_logged(
+def test_a_locks_folder_that_cannot_be_used_is_told(
     here: Here, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A read-only data directory still serves; one line says why the schedule does not run."""
-    schedule, data, _ = here
-    (data / ".locks").write_text("in the way")
-    schedule.start()
-    reason = "Polling on schedule has a fault (File exists); the log says more."
-    until(lambda: schedule.status().reasons == (reason,))
-    assert caplog.text.count("polling on schedule has a fault") == 1
-    (data / ".locks").unlink()
-    until(lambda: len(polls(data)) == 2)
-    assert schedule.status().reasons == ()
-
-
-def test_a_locks_folder_that_goes_while_it_polls_is_told(
-    here: Here, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Nothing is asked that another process could ask as well; health and log say why."""
+    """Nothing is asked that another process could ask as well; log and health say why, once."""
     schedule, data, server = here
     (data / ".locks").write_text("in the way")
     schedule._job("GPT")  # noqa: SLF001 - one job by hand
     reason = "GPT is not asked: history or .locks cannot be used; see the log."
-    assert schedule.status().reasons[0] == reason
-    assert "File exists" in caplog.text
-    assert server.seen == []
+    assert (schedule.status().reasons[0], server.seen) == (reason, [])
+    schedule.start()
+    fault = "Polling on schedule has a fault (File exists); the log says more."
+    until(lambda: schedule.status().reasons == (reason, fault))
+    assert caplog.text.count("polling on schedule has a fault") == 1
+    (data / ".locks").unlink()
+    until(lambda: len(polls(data)) == 2)
+    until(lambda: schedule.status().reasons == ())
 
 
 def test_each_round_with_work_is_one_line(here: Here, caplog: pytest.LogCaptureFixture) -> None:
@@ -503,17 +496,6 @@ def test_nothing_is_polled_while_it_is_open_whom_to_ask_and_at_what_cost(
     assert caplog.text.count(told) == 1
 
 
-def test_a_look_that_fails_does_not_end_the_schedule(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While the files cannot be taken in, what is known goes on being polled."""
-    schedule, data, _ = here
-    schedule._store.reload()  # noqa: SLF001 - what is known
-    monkeypatch.setattr(schedule._store, "reload", lambda *_: 1 / 0)  # noqa: SLF001 - any fault
-    schedule.start()
-    until(lambda: len(polls(data)) == 2)
-
-
 def test_a_machine_out_of_threads_is_waited_for(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -635,14 +617,14 @@ def test_a_clock_that_is_set_back_stops_no_job(here: Here) -> None:
 
 def test_what_is_wrong_with_batches_is_told_until_they_are_looked_at_again() -> None:
     """A line may fail once; what fails twice stays told in turns that do not look at batches."""
-    look, now = AssistantLook("GPT"), datetime.now(UTC)
+    status, now = AssistantStatus("GPT"), datetime.now(UTC)
     fine, wrong = Summary(), Summary(wrong=["A batch of GPT cannot be followed: HTTP 500"])
     faults = []
     for summary, is_followed in (
         (wrong, True), (fine, False), (wrong, True), (fine, False), (fine, True)
     ):  # fmt: skip
-        look.take_in(summary, now, is_followed=is_followed)
-        faults.append(list(look.faults.values()))
+        status.take_in(summary, now, is_followed=is_followed)
+        faults.append(list(status.faults.values()))
     sentence = "A batch of GPT has a fault; see the log."
     assert faults == [[], [], [sentence], [sentence], []]
 
@@ -663,3 +645,74 @@ def test_a_limit_is_a_state_and_not_a_fault(here: Here) -> None:
     write_json(data / "site.json", {**site, "daily_usd": 5})
     until(lambda: len(polls(data)) == 2)
     until(lambda: not schedule.status().pauses)
+
+
+# ------------------------------------------------------------------ closed days
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Days that are over and not closed."""
+    return small_data(tmp_path / "data")
+
+
+def test_days_close_once_a_provider_confirmed_that_they_are_over(data: Path) -> None:
+    """Nothing closes by this machine's clock alone, nor the day that a reply's Date is of."""
+    closing, clock = DayClosing(data), Clock(lambda: NOON)
+    closing.look(clock.confirmed)
+    assert Proof(data).load().closed == ""
+    clock.compare(NOON + timedelta(hours=13), NOON)  # a reply dated tomorrow confirms nothing
+    closing.look(clock.confirmed)
+    assert Proof(data).load().closed == ""
+    clock.compare(NOON + timedelta(minutes=9), NOON)
+    append(data, [answered("A", ["Product E"], "2026-11-20T06:00:00Z")])
+    closing.look(clock.confirmed)
+    assert Proof(data).load().closed == DAYS[-1]
+
+
+def test_a_reply_that_is_minutes_ahead_closes_no_running_day() -> None:
+    """Around midnight the earlier of both clocks counts."""
+    midnight = datetime(2026, 11, 20, tzinfo=UTC)
+    clock = Clock(lambda: midnight - timedelta(minutes=2))
+    clock.compare(midnight + timedelta(minutes=3), midnight - timedelta(minutes=3))
+    assert clock.confirmed == midnight - timedelta(minutes=2)
+
+
+def test_where_all_assistants_are_samples_this_machines_clock_is_believed(data: Path) -> None:
+    """They have no clock to compare with."""
+    clock = Clock(lambda: NOON)
+    assert confirmed_time(clock, Files(data).scan()) == NOON
+
+
+def test_a_ledger_that_is_damaged_or_in_the_way_is_told_until_it_is_mended(
+    data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once in the log, in the schedule's reasons until then; without the directory's path."""
+    closing, ledger = DayClosing(data), data / "proof/ledger.jsonl"
+    ledger.write_bytes(b"{\n")
+    for minutes in (0, 1, 10):
+        closing.look(NOON + timedelta(minutes=minutes))
+    reason = closing.reason or ""
+    assert reason.startswith("No day is closed: proof/ledger.jsonl:1: ")
+    assert caplog.messages.count(reason) == 1
+    ledger.unlink()
+    ledger.mkdir()
+    closing.look(NOON)
+    assert closing.reason == "No day is closed: proof/ledger.jsonl: it is not a regular file."
+    ledger.rmdir()
+    ledger.touch()
+    closing.look(NOON)
+    assert Proof(data).load().closed == DAYS[-1]
+    assert not closing.reason
+
+
+def test_a_closing_does_not_wait_for_a_copy(data: Path) -> None:
+    """While restic holds the lock nothing closes, and polling goes on; afterwards it does."""
+    closing, proof = DayClosing(data), Proof(data)
+    with proof.locked(shared=True):
+        closing.look(NOON)
+    assert (closing.reason, proof.load().closed) == (None, "")
+    closing.look(NOON)
+    assert proof.load().closed == DAYS[-1]

@@ -13,13 +13,13 @@ from store.polls.secrets import (
     PASTED,
     SHORTEST,
     Unready,
-    body_without,
     doubtful_key,
     faults,
     key_of,
-    poll_without,
+    redact,
+    redact_body,
 )
-from store.records import Assistant, Models, Poll
+from store.records import Assistant, Models
 
 CANARY = "sk-canary-4f1d"
 
@@ -112,18 +112,16 @@ def test_who_has_a_key_pasted_where_it_would_be_published_is_not_asked(member: s
 
 def test_placeholders_are_not_secrets() -> None:
     """A local server's "ollama" is a product name elsewhere, and stays one."""
-    short = Poll(slug="a", model="A", question="Q?", pick="x" * (SHORTEST - 1))
-    assert poll_without("x" * (SHORTEST - 1), short) is short
-    assert poll_without(None, short) is short
-    assert poll_without("y" * SHORTEST, short) == short
-    long = Poll(slug="a", model="A", question="Q?", pick="x" * SHORTEST)
-    assert poll_without("x" * SHORTEST, long).pick == "[redacted]"
+    short, long = "x" * (SHORTEST - 1), "y" * SHORTEST
+    for key in (short, None):
+        assert redact(key, [short, long]) == [short, long]
+    assert redact(long, {"a": [f"{long}.", 5, None]}) == {"a": ["[redacted].", 5, None]}
 
 
 def test_a_key_in_what_is_no_json_is_taken_out_too() -> None:
     """Backslashes that spell no JSON do not hide a key."""
     body = b"\\ no JSON, sk-canary"
-    assert body_without("sk-canary", body) == b"\\ no JSON, [redacted]"
+    assert redact_body("sk-canary", body) == b"\\ no JSON, [redacted]"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import requests
 from replaying import Replaying, answer_text, serving
 
 from store.polls.prices import at_most, micros, usd
@@ -128,11 +127,7 @@ def test_what_may_pass_is_tried_four_times_with_growing_waits(
     assert outcome(send(provider, sender(stop))) == (kind, 4)
     assert [wait for wait in stop.seconds if wait > 1] == pytest.approx([2, 4, 8], abs=0.5)
     assert len(provider.seen) == 4
-
-
-def test_an_answer_on_the_last_attempt_counts(provider: Replaying) -> None:
-    """Three failures and an answer are an answer."""
-    provider.follow({"m": [{"status": 500}] * 3 + [GOOD]})
+    provider.follow({"m": [{"status": status}] * 3 + [GOOD]})
     assert outcome(send(provider, sender(Waits()))) == ("answered", 4)
 
 
@@ -288,47 +283,22 @@ def test_a_broken_line_is_tried_again(provider: Replaying, fault: str) -> None:
     assert "127.0.0.1" not in sent.outcome.error
 
 
-def test_an_unreachable_provider_is_network() -> None:
-    """Nobody listening is ``network`` after four attempts, and surely cost nothing."""
-    request = Request("http://127.0.0.1:9/v1/chat/completions", {}, {})
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:9/v1", "nonsense", "http://a..b/", "http://[::1/", "gopher://x/"]
+)
+def test_an_unreachable_or_impossible_address_is_network(url: str) -> None:
+    """After four attempts, which surely cost nothing; not a crash."""
     account = budget(1e9)
     charge = Charge(account, 1000)
     assert charge.reserve()
-    assert outcome(sender(Waits()).send(request, charge)) == ("network", 4)
-    assert account.run_spent == 0
-
-
-@pytest.mark.parametrize(
-    "url", ["nonsense", "http://", "http://a..b/", "http://[::1/", "gopher://x/"]
-)
-def test_an_impossible_address_is_network(url: str) -> None:
-    """An address that is none is a failure with a kind, not a crash."""
-    charge = Charge(budget(), 0)
-    sent = sender(Waits()).send(Request(url, {}, {}), charge)
-    assert outcome(sent) == ("network", 4)
+    assert outcome(sender(Waits()).send(Request(url, {}, {}), charge)) == ("network", 4)
+    assert account.run_spent == 0 or not url.endswith("v1")
 
 
 def test_silence_is_a_timeout_and_retried_once(provider: Replaying) -> None:
-    """A read timeout is tried one more time, not four."""
-    provider.follow({"m": [{"fault": "silence"}]})
-    assert outcome(send(provider, sender(Waits(), limits=Limits(read=0.05)))) == ("timeout", 2)
-
-
-def test_a_timeout_after_another_failure_is_retried_once(
-    provider: Replaying, monkeypatch: pytest.MonkeyPatch
-) -> None:
     """What counts is how often the provider was silent, not how often it was asked."""
-    exchange = Sender._response  # noqa: SLF001 - the line, which is to fall silent
-    silent = iter([False, True, True])
-
-    def answer(by: Sender, *arguments: Any) -> Any:
-        if next(silent, False):
-            raise requests.ReadTimeout
-        return exchange(by, *arguments)
-
-    monkeypatch.setattr(Sender, "_response", answer)
-    provider.follow({"m": [{"status": 500}, GOOD]})
-    assert outcome(send(provider, sender(Waits()))) == ("timeout", 3)
+    provider.follow({"m": [{"status": 500}, {"fault": "silence"}]})
+    assert outcome(send(provider, sender(Waits(), limits=Limits(read=0.2)))) == ("timeout", 3)
 
 
 def test_a_reply_at_the_deadline_counts(provider: Replaying) -> None:
@@ -354,16 +324,6 @@ def test_a_huge_reply_is_refused(provider: Replaying) -> None:
     assert isinstance(sent.outcome, Failure)
     assert sent.outcome.error == "The reply is larger than 100,000 bytes."
     assert not provider.seen[0]["sent"], "the rest was read all the same"
-
-
-@pytest.mark.parametrize(("size", "refused"), [(99, True), (100, False)])
-def test_a_reply_may_be_as_large_as_the_limit(
-    provider: Replaying, size: int, *, refused: bool
-) -> None:
-    """A reply of the very size is read."""
-    provider.follow({"m": [{"status": 400, "body": "x" * 100}]})
-    sent = send(provider, sender(Waits(), limits=Limits(size=size)))
-    assert ("larger than" in repr(sent)) is refused
 
 
 class Stopped(threading.Event):
@@ -394,14 +354,6 @@ def test_stop_ends_a_wait_to_retry(provider: Replaying, step: dict[str, Any]) ->
     )
     assert 0 <= (sent.latency_ms or 0) < 60_000
     assert len(provider.seen) == 1
-
-
-def test_what_was_not_sent_is_no_poll(provider: Replaying) -> None:
-    """A stop before the first attempt leaves nothing behind."""
-    stop = threading.Event()
-    stop.set()
-    assert send(provider, sender(stop)) == Unsent()
-    assert provider.seen == []
 
 
 def test_the_rate_is_kept_over_all_threads() -> None:

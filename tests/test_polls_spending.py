@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from processes import ROOT
 
-from store.disk import DamagedFileError
+from store.polls.locks import DamagedFileError
 from store.polls.prices import UNCOUNTED, at_most, check_cost, missing_prices, price_of, usd
 from store.polls.providers.envelopes import Reply, Tokens
 from store.polls.spending import Budget, Charge
@@ -47,6 +47,8 @@ def test_what_tokens_cost() -> None:
     assert usd(assistant(), Tokens(0, 0, 3)) == 0.03
     assert usd(assistant(), Tokens(1, 0)) == 0.000002
     assert usd(assistant(usd_per_million_input=0.1), Tokens(3, 0)) == 0.0
+    dear = assistant(usd_per_million_input=1e308, usd_per_million_output=1e308)
+    assert usd(dear, Tokens(10**9, 10**9)) == MOST_USD, "a finite sum, which no usual limit covers"
     for unknown in ("usd_per_million_input", "usd_per_million_output"):
         assert usd(assistant(**{unknown: None}), Tokens(1, 1)) is None
 
@@ -77,12 +79,6 @@ def test_the_flex_tier_is_cheap_only_where_the_reply_says_so() -> None:
     assert price_of(assistant(), Reply(outcome="", tokens=tokens, tier="flex")) == 0.003
 
 
-def test_no_price_is_beyond_counting() -> None:
-    """The highest price that can be written is a finite sum, which no usual limit covers."""
-    dear = assistant(usd_per_million_input=1e308, usd_per_million_output=1e308)
-    assert usd(dear, Tokens(10**9, 10**9)) == MOST_USD
-
-
 RESERVED = 1002
 
 
@@ -108,12 +104,8 @@ def test_what_is_stated_is_charged_however_large() -> None:
         assert reply.lasting
         why = f"it cost {cost} USD; {over}; are the prices and limits in models.json right?"
         assert reply.notes == ("as before", why)
-
-
-def test_counts_without_input_are_none() -> None:
-    """A request has input: what was reserved is charged, as where nothing is stated."""
-    reply = counted(0, 7)
-    assert (reply.tokens, reply.notes) == (None, ("as before", UNCOUNTED))
+    uncounted = counted(0, 7)  # a request has input
+    assert (uncounted.tokens, uncounted.notes) == (None, ("as before", UNCOUNTED))
 
 
 class Day:
@@ -130,9 +122,9 @@ class Day:
         return Budget(directory, lambda: self.today, lambda _: self.spent, usd, run)
 
 
-def test_a_run_stops_before_its_limit() -> None:
-    """What fits exactly is taken, a micro-dollar more is not; nothing is written."""
-    budget = Day().budget(Path("/nowhere"), None, 0.000010)
+def test_a_run_stops_before_its_limit(tmp_path: Path) -> None:
+    """What fits exactly is taken, a micro-dollar more is not; the day's sum has nothing of it."""
+    budget = Day().budget(tmp_path, 1, 0.000010)
     day = budget.reserve(10)
     assert day
     assert budget.reserve(1) is None
@@ -140,7 +132,20 @@ def test_a_run_stops_before_its_limit() -> None:
     budget.settle(day, 10, 4)
     assert budget.run_spent == 4
     assert budget.reserve(7) is None
+    assert budget.usd_today() == 0.000004
     assert budget.reserve(6)
+
+
+def test_midnight_begins_a_new_sum(tmp_path: Path) -> None:
+    """What was reserved yesterday frees nothing today; what it cost, and history has, counts."""
+    day = Day()
+    budget = day.budget(tmp_path)
+    assert budget.reserve(1000) == "2026-11-21"
+    day.today, day.spent = "2026-11-22", 0.0004
+    budget.settle("2026-11-21", 1000, 300)
+    assert budget.usd_today() == 0.0007
+    assert budget.reserve(301) is None
+    assert budget.reserve(300)
 
 
 def test_the_day_is_shared_by_all_processes(tmp_path: Path) -> None:
@@ -153,43 +158,9 @@ def test_the_day_is_shared_by_all_processes(tmp_path: Path) -> None:
     assert two.reserve(400)
     one.settle(day.today, 600, 100)
     assert two.reserve(501) is None
-    assert two.reserve(500)
-
-
-def test_what_was_stated_is_charged_beyond_the_limit(tmp_path: Path) -> None:
-    """An answer that cost more than its reserve leaves nothing for others."""
-    budget = Day().budget(tmp_path)
-    day = budget.reserve(500)
-    assert day
-    budget.settle(day, 500, 5000)
-    assert (budget.usd_today(), budget.reserve(1)) == (0.005, None)
-
-
-def test_both_limits_or_none(tmp_path: Path) -> None:
-    """What passes one of them takes nothing from the other."""
-    budget = Day().budget(tmp_path, 1, 0.0005)
-    assert budget.reserve(501) is None
-    assert (budget.run_spent, budget.usd_today()) == (0, 0)
-
-
-def test_a_new_day_starts_from_history(tmp_path: Path) -> None:
-    """With no sum for the day, what history has for it counts."""
-    day = Day()
-    budget = day.budget(tmp_path)
-    assert budget.reserve(1000)
-    day.today, day.spent = "2026-11-22", 0.0004
-    assert budget.reserve(601) is None
-    assert budget.reserve(600)
-
-
-def test_settling_after_midnight_weighs_on_the_new_day(tmp_path: Path) -> None:
-    """What was reserved yesterday frees nothing today, and what it cost counts today."""
-    day = Day()
-    budget = day.budget(tmp_path)
-    assert budget.reserve(1000) == day.today
-    day.today = "2026-11-22"
-    budget.settle("2026-11-21", 1000, 300)
-    assert budget.usd_today() == 0.0003
+    assert two.reserve(500) == day.today
+    two.settle(day.today, 500, 5000)
+    assert (one.usd_today(), one.reserve(1)) == (0.0055, None), "what is stated is charged"
 
 
 @pytest.mark.parametrize(
@@ -210,17 +181,6 @@ def test_nothing_is_taken_from_a_damaged_sum(tmp_path: Path, content: bytes) -> 
     assert path.read_bytes() == content
     path.unlink()
     assert budget.fault() is None
-    assert budget.reserve(101) is None
-    assert budget.reserve(100)
-
-
-@pytest.mark.parametrize("day", ["2026-11-21", "2026-11-20"])
-def test_a_sum_is_never_less_than_what_history_has(tmp_path: Path, day: str) -> None:
-    """Though the file says that nothing was spent, or is of another day."""
-    calendar = Day()
-    calendar.spent = 0.0009
-    (tmp_path / "spent.json").write_text(f'{{"day": "{day}", "micros": 0}}')
-    budget = calendar.budget(tmp_path)
     assert budget.reserve(101) is None
     assert budget.reserve(100)
 

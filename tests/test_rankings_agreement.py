@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 from leaderboards import counted, merged
 from test_rankings_merging import BOARDS, LISTS
 
-from store.rankings.agreement import Agreement, average_overlap, compare_rules, measure
-
-
-def agreement(lists: dict[str, str]) -> Agreement:
-    answers = counted(lists)
-    found = measure(answers, merged(answers))
-    assert found is not None
-    return found
+from store.rankings.agreement import average_overlap, compare_rules, measure
 
 
 @pytest.mark.parametrize(
@@ -45,44 +38,6 @@ def test_overlap_is_a_symmetric_share(first: list[str], second: list[str]) -> No
     assert 0 <= overlap <= 1
     assert math.isclose(overlap, 1) is (first == second)
     assert (overlap == 0) is (not set(first) & set(second))
-
-
-@pytest.mark.parametrize(
-    ("lists", "product", "votes", "label"),
-    [
-        ({"A": "X Y", "B": "X Z", "C": "X", "D": "X"}, "X", 4, "unanimous"),
-        ({"A": "X Y", "B": "X Z", "C": "X", "D": "Y"}, "X", 3, "majority"),
-        ({"A": "X", "B": "X", "C": "Y X", "D": "Y Z"}, "X", 2, "split"),
-        ({"A": "X Y", "B": "Y Z", "C": "Z Y"}, "Y", 1, "split"),
-        ({"A": "X", "B": "X"}, "X", 2, "unanimous"),
-        ({"A": "X", "B": "Y"}, "X", 1, "split"),
-        ({"A": "X", "B": "X", "C": "X", "D": "Y", "E": "Y"}, "X", 3, "majority"),
-    ],
-)
-def test_the_label_follows_from_the_votes(
-    lists: dict[str, str], product: str, votes: int, label: str
-) -> None:
-    """Majority is more than half; of equal votes the one higher in the ranking is named."""
-    found = agreement(lists)
-    assert (found.product, found.votes, found.of, found.label) == (
-        product,
-        votes,
-        len(lists),
-        label,
-    )
-
-
-def test_one_model_alone_neither_agrees_nor_disagrees() -> None:
-    """Under two counted answers there is no agreement to tell."""
-    answers = counted({"A": "X Y"})
-    assert measure(answers, merged(answers)) is None
-
-
-def test_overlap_is_the_mean_over_all_pairs() -> None:
-    """Three lists make three pairs, each kept by its models' names."""
-    found = agreement({"C": "X", "A": "X", "B": "Y"})
-    assert found.overlaps == {("A", "B"): 0, ("A", "C"): 1, ("B", "C"): 0}
-    assert found.overlap == 0.3333
 
 
 @given(BOARDS, st.randoms(use_true_random=False))

@@ -50,7 +50,7 @@ def runs_of(text: str) -> list[Run]:
     ]
 
 
-def rounded(interval: tuple[float, float]) -> list[float]:
+def rounded(interval: tuple[float, ...]) -> list[float]:
     return [round(end, 4) for end in interval]
 
 

@@ -1,20 +1,121 @@
-"""Leaderboards: a category's ranking as it stands, or none."""
+"""Leaderboards: a category's ranking as it stands, or none, and which wording it answers."""
 
+from collections.abc import Sequence
+
+import pytest
 from builders import SITE, answered, category, failed
+from hypothesis import given
+from hypothesis import strategies as st
 
 from store.rankings import aggregates, leaderboards
+from store.rankings.leaderboards import Leaderboard
 from store.rankings.names import Names
 from store.records import Poll, Site
 
 RULES = Site(version=1, name=str(SITE["name"]), stale_after_days=10, drop_after_days=20)
+NEW = category().question
+MODELS = ("A", "B", "C")
+
+
+def poll(model: str, day: int, question: str = NEW, product: str = "X") -> Poll:
+    """An answer of a day of October."""
+    return answered(model, [product], f"2026-10-{day:02}T06:00:00Z", question=question)
 
 
 def board(
-    *polls: Poll, models: tuple[str, ...] = ("A", "B", "C")
-) -> leaderboards.Leaderboard | None:
-    aggregate = aggregates.read("crm", category(), polls, Names({}))
-    slugs = {id_: id_.removeprefix("=") for id_ in aggregate.ids}
-    return leaderboards.board(aggregate, models, RULES, slugs)
+    *polls: Poll, models: Sequence[str] = MODELS, former: tuple[str, ...] = ()
+) -> Leaderboard | None:
+    """The board of a category whose file now asks ``NEW``."""
+    asked = category(former_questions=former)
+    aggregate = aggregates.read("crm", asked, polls, Names({}))
+    return leaderboards.board(aggregate, models, RULES, {id_: id_[1:] for id_ in aggregate.ids})
+
+
+def stands(*polls: Poll, models: Sequence[str] = MODELS) -> str | None:
+    """The wording whose answers are ranked."""
+    found = board(*polls, models=models)
+    return found.question if found else None
+
+
+OLD = [poll("A", 1, "Old?"), poll("B", 1, "Old?")]
+
+
+@pytest.mark.parametrize(
+    ("later", "question"),
+    [
+        ([], "Old?"),
+        ([poll("A", 2)], "Old?"),  # B, which counts, has not answered the new one
+        ([poll("C", 2), poll("C", 3)], "Old?"),  # nor has either of those that count
+        ([poll("A", 2), poll("B", 3)], NEW),
+        ([poll("Retired", 1, "Old?"), poll("A", 2), poll("B", 3)], NEW),  # who counts no more
+        ([poll("A", 2), poll("A", 8)], "Old?"),  # six days after the first answer
+        ([poll("A", 2), poll("A", 9)], NEW),  # seven
+        ([poll("C", 2), poll("A", 9, "Old?")], NEW),  # any answer shows that time has passed
+        ([poll("Retired", 2), poll("A", 9, "Old?")], "Old?"),  # no answer that could count
+    ],
+)
+def test_an_older_wording_stands_until_the_new_one_is_answered(
+    later: list[Poll], question: str
+) -> None:
+    """By everybody who counts for the older one, or for seven days of history."""
+    found = board(*OLD, *later)
+    assert found
+    assert found.question == question
+    assert found.next_question == (None if question == NEW else NEW)
+
+
+def test_answers_to_two_wordings_are_never_merged() -> None:
+    """Whatever stands, everybody counted answered that; the others are missing."""
+    found = board(poll("A", 1, "Old?"), poll("B", 1, "Old?"), poll("A", 2), poll("C", 9))
+    assert found
+    assert found.question == NEW
+    assert [answer.model for answer in found.counted] == ["A", "C"]
+    assert found.missing == ("B",)
+
+
+def test_what_was_really_asked_is_said_in_place_of_the_new_topic() -> None:
+    """A sentence about old answers never says that they are to the new question."""
+    before, after = board(*OLD), board(*OLD, poll("A", 2), poll("B", 3))
+    assert before
+    assert after
+    assert before.topic == "“Old?”"
+    assert after.topic == "CRM software"
+
+
+def test_wordings_that_mean_the_same_are_one() -> None:
+    """What ``former_questions`` lists was never another question."""
+    found = board(*OLD, poll("C", 2), former=("Old?",))
+    assert found
+    assert (found.question, found.next_question) == (NEW, None)
+    assert [answer.model for answer in found.counted] == ["A", "B", "C"]
+
+
+def test_an_abandoned_wording_gives_way_as_any_other() -> None:
+    """Of three the one answered longest ago stands until the next has taken over from it."""
+    abandoned = [*OLD, poll("A", 2, "Abandoned?")]
+    assert stands(*abandoned) == "Old?"
+    assert stands(*abandoned, poll("B", 3)) == "Old?"
+    assert stands(*abandoned, poll("B", 3), poll("A", 4)) == NEW
+
+
+def test_a_question_that_comes_back_brings_its_answers_along() -> None:
+    """Everybody has answered it, so it stands at once."""
+    assert stands(poll("A", 1), poll("A", 2, "Other?"), models=("A",)) == NEW
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ABCR"), st.integers(1, 28), st.sampled_from("NOP"))),
+    st.permutations(MODELS),
+)
+def test_which_wording_stands_is_independent_of_the_order_of_models(
+    said: list[tuple[str, int, str]], order: list[str]
+) -> None:
+    """It follows from the answers; and where anything was answered, something stands."""
+    wording = {"N": NEW, "O": "Old?", "P": "Older?"}
+    polls = [poll(model, day, wording[w]) for model, day, w in sorted(said, key=lambda s: s[1])]
+    found = stands(*polls)
+    assert found == stands(*polls, models=order)
+    assert (found is None) == (not {model for model, *_ in said} & {*MODELS})
 
 
 def test_a_category_without_a_counted_answer_has_no_board() -> None:
@@ -32,7 +133,7 @@ def test_a_board_says_who_counts_and_who_is_missing() -> None:
         answered("A", ["X"], "2026-10-30T06:00:00Z"),
     )
     assert found
-    assert [(each.model, each.stale) for each in found.counted] == [("A", False), ("B", True)]
+    assert [(answer.model, answer.stale) for answer in found.counted] == [("A", False), ("B", True)]
     assert found.missing == ("C",)
     assert found.configured == 3
     assert [entry.product for entry in found.entries] == ["=x", "=y"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from leaderboards import answer, counted, merged
 
-from store.rankings.merging import Entry, ResolvedAnswer, Wording, count, select
+from store.rankings.merging import Entry, ResolvedAnswer, Wording, select
 from store.records import Site
 
 LISTS = st.lists(st.sampled_from("PQRSTUVW"), unique=True, min_size=1, max_size=5)
@@ -21,15 +21,6 @@ def places(entries: Sequence[Entry]) -> list[tuple[str, int]]:
 
 def points(rank: int) -> int:
     return 6 - rank
-
-
-def test_points_are_summed_over_models_and_never_rescaled() -> None:
-    """Two models give at most ten points, whoever else is missing."""
-    entries = merged(counted({"A": "X Y Z", "B": "X Z"}))
-    assert places(entries) == [("X", 10), ("Z", 7), ("Y", 4)]
-    assert [entry.rank for entry in entries] == [1, 2, 3]
-    assert [entry.appearances for entry in entries] == [2, 2, 1]
-    assert entries[1].model_ranks == {"A": 3, "B": 2}
 
 
 @pytest.mark.parametrize(
@@ -51,44 +42,6 @@ def test_equal_scores_are_ordered_by_the_contracts_criteria(
     """Score, then appearances, then #1s, #2s and so on, then the slug."""
     ranking = [entry.product for entry in merged(counted(lists))]
     assert [p for p in ranking if p in order.split()] == order.split()
-
-
-def test_equals_in_everything_but_the_slug_are_tied_and_nobody_else() -> None:
-    """A tie is true only where nothing but the address decides; it may hold three."""
-    entries = merged(
-        counted({"A": "X Y Z", "B": "Y Z X", "C": "Z X Y", "D": [None, None, None, "Q"]})
-    )
-    assert [(entry.product, entry.tied) for entry in entries] == [
-        ("X", True),
-        ("Y", True),
-        ("Z", True),
-        ("Q", False),
-    ]
-    same_score = merged(counted({"A": "X Y", "B": "Z Q R S Y"}))
-    assert [(entry.score, entry.tied) for entry in same_score[:3]] == [
-        (5, False),
-        (5, True),
-        (5, True),
-    ]
-
-
-def test_the_lower_of_two_places_leaves_a_gap() -> None:
-    """Ranks below a row that was left out keep their worth."""
-    entries = merged(counted({"A": ["X", None, "Y"]}))
-    assert places(entries) == [("X", 5), ("Y", 3)]
-
-
-def test_a_reason_is_from_the_model_that_ranks_highest() -> None:
-    """Of equally high models the first that gives a reason is quoted; a lower one never is."""
-    answers = count(
-        [
-            (answer("A", "Q X", reasons={"X": "lower"}), False),
-            (answer("B", "X", reasons={"X": None}), False),
-            (answer("C", "X", reasons={"X": "high"}), False),
-        ]
-    )
-    assert merged(answers)[0].reason == "high"
-    assert merged(answers[:2])[0].reason is None
 
 
 def latest(**times: str) -> dict[str, ResolvedAnswer]:

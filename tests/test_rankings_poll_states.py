@@ -9,9 +9,11 @@ from msgspec import structs
 from store.rankings.poll_states import (
     OUTAGE_FAILURES,
     PollStates,
+    Tally,
     outage,
     poll_states,
     recorded_pause,
+    tallies,
     usd_on,
 )
 from store.records import Poll, Usage
@@ -42,6 +44,16 @@ def test_failures_count_since_the_last_answer() -> None:
     }
     assert (states["A"].answered_at, states["B"].answered_at) == (at(3), None)
     assert poll_states([]) == {}
+
+
+def test_polls_are_counted_by_what_came_of_them() -> None:
+    """Answers and failures of each assistant, and when it first answered; withheld ones nowhere."""
+    withheld = structs.replace(failed("A", at=at(9)), failure="withheld")
+    polls = [failed("A", at=at(1)), answered("A", ["X"], at(2)), answered("A", ["X"], at(3))]
+    assert tallies([*polls, withheld, failed("B", at=at(4))]) == {
+        "A": Tally(2, 1, at(2)),
+        "B": Tally(0, 1),
+    }
 
 
 def test_the_newest_five_answers_are_kept() -> None:

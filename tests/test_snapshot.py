@@ -23,7 +23,6 @@ from builders import (
 from small_world import TOPICS, write_small_world
 
 from store.counting import history_files
-from store.history import History
 from store.records import FOLDERS, SINGLE
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     Shown = dict[str, TestResponse]
 
 SLUGS = ("crm-software", "help-desk", "email-tool")
-EVERYTHING = "crm-software help-desk email-tool zoho hubspot zendesk mailer"
 
 
 @pytest.fixture
@@ -72,40 +70,6 @@ class TestLedger:
         assert line_index.newest(None, 2) == [2, 1]
         assert line_index.newest("A", 1) == [2]
         assert line_index.newest("nobody", 5) == []
-
-    def test_a_renamed_category_keeps_its_polls(self, store: Store, data: Path) -> None:
-        """The files of former slugs are read as its own, the oldest polls first."""
-        file = data / "categories/crm-software.json"
-        renamed = {**json.loads(file.read_text()), "former_slugs": ["crm-software"]}
-        file.unlink()
-        write_json(data / "categories/crm.json", renamed)
-        store.reload()
-        store.record([answered("B", ["Zoho"], slug="crm")], "2026-11-03T00:00:00Z")
-        store.reload()
-        assert store.snapshot.line_indexes["crm"].files == ("crm-software", "crm")
-        assert store.snapshot.line_indexes["crm"].models == ("A", "B")
-        assert "best/crm-software.json" not in prepared(store)
-        assert store.snapshot.summary.category_redirects == {"crm-software": "crm"}
-
-    def test_a_withheld_poll_is_not_the_newest_of_a_renamed_category(self, data: Path) -> None:
-        """What was appended to the new file comes before it, whatever time it bears."""
-        append(data, [answered("A", ["Z"], "2099-01-01T06:00:00Z")])
-        wrong = History(data / "history").read("crm-software").polls[-1].poll
-        why = {wrong.id: {"reason": "wrong clock", "date": "2026-11-20"}}
-        write_json(data / "withheld.json", {"version": 1, "withheld": why})
-        category = data / "categories" / "crm-software.json"
-        fields = json.loads(category.read_text(encoding="utf-8"))
-        category.unlink()
-        fields["former_slugs"] = ["crm-software"]
-        write_json(data / "categories" / "crm.json", fields)
-        append(data, [answered("A", ["X"], "2026-11-09T06:00:00Z", slug="crm")])
-        found: Store = app_over(data).extensions["store"]
-        line_index = found.snapshot.line_indexes["crm"]
-        assert [line_index.files[line_index.file[i]] for i in line_index.newest(None, 2)] == [
-            "crm",
-            "crm-software",
-        ]
-        assert set(line_index.withheld) == {1}
 
     def test_a_former_slug_that_lives_again_keeps_its_own_file(self, store: Store) -> None:
         """A slug in the catalogue is nobody else's history."""
@@ -147,16 +111,6 @@ class TestDeriving:
         for slug in ("crm-software", "help-desk"):
             assert b"Zoho CRM" in after[f"best/{slug}.json"].body
         assert after["best/email-tool.json"] is before["best/email-tool.json"]
-
-    def test_another_order_of_models_is_everywhere(self, store: Store, data: Path) -> None:
-        """What every board depends on makes every board anew."""
-        before = prepared(store)
-        listed = [{"name": name, "api": "sample"} for name in ("B", "A")]
-        write_json(data / "models.json", {"version": 1, "models": listed})
-        store.reload()
-        after = prepared(store)
-        assert all(after[path] is not before[path] for path in before)
-        assert json.loads(after["best/email-tool.json"].body)["missing"] == ["B"]
 
     @pytest.mark.usefixtures("one_digit")
     def test_who_has_to_give_way_is_renewed_everywhere(self, tmp_path: Path) -> None:
@@ -219,19 +173,6 @@ class TestDeriving:
             f"{slug}.json" for slug in renewed.split()
         }
         assert same_as_fresh(store, data)
-
-    def test_damage_is_reported_until_it_is_gone(self, store: Store, data: Path) -> None:
-        """A damaged line is a problem of the snapshot, by file and line."""
-        path = data / "history/email-tool.jsonl"
-        whole = path.read_bytes()
-        path.write_bytes(whole + b"{}\n")
-        store.reload()
-        [problem] = store.snapshot.problems
-        line = whole.count(b"\n") + 1
-        assert str(problem).startswith(f"history/email-tool.jsonl:{line}:1: a damaged record")
-        path.write_bytes(whole)
-        store.reload()
-        assert store.snapshot.problems == ()
 
 
 LATER = 1_900_000_000

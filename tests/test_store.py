@@ -15,7 +15,6 @@ import pytest
 from builders import (
     answered,
     app_over,
-    append,
     close_days,
     documents,
     failed,
@@ -416,28 +415,6 @@ def test_a_look_at_unchanged_files_keeps_the_snapshot(store: Store) -> None:
     assert store.snapshot is before
 
 
-@pytest.mark.parametrize("by", ["this process", "another"])
-def test_a_poll_that_could_not_be_shown_is_taken_in_at_the_next_look(
-    store: Store, monkeypatch: pytest.MonkeyPatch, by: str
-) -> None:
-    """What is in history is shown in the end, even when the first derivation after it failed."""
-
-    def broken(*_: Any) -> None:
-        raise MemoryError
-
-    _ = store.snapshot
-    with monkeypatch.context() as patched:
-        patched.setattr("store.store.derive", broken)
-        if by == "this process":
-            store.record([answered("C", ["Pipedrive"])], TIMES[-1])
-        else:
-            append(data_of(store), [answered("C", ["Pipedrive"], TIMES[-1])])
-        with pytest.raises(MemoryError):
-            store.reload()
-    store.reload()
-    assert "C" in verdict(store)["answers"]
-
-
 def test_while_nothing_can_be_derived_nobody_is_asked_twice(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -471,17 +448,6 @@ def test_lines_are_the_file_and_withheld_texts_are_not_in_them(store: Store) -> 
     assert (shown["id"], shown["withheld"], shown["pick"]) == (hidden, True, None)
     assert b"Zoho" not in first
     assert verdict(store)["models"] == ["B"]
-
-
-def test_a_category_that_goes_with_a_change_for_all_leaves_its_products_pages(store: Store) -> None:
-    """What only the removed category named is on no leaderboard any more, and keeps its record."""
-    data = data_of(store)
-    write_json(data / "site.json", {"version": 1, "name": "Renamed"})
-    (data / "categories/crm-software.json").unlink()
-    store.reload()
-    assert picture(store) == picture(store_over(data))
-    records = [p.body for path, p in prepared(store).items() if path.startswith("product/")]
-    assert [json.loads(record)["categories"] for record in records] == [0, 0]
 
 
 def edited(store: Store, **fields: Any) -> None:

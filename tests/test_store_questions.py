@@ -160,15 +160,6 @@ def test_a_withheld_poll_under_a_wrong_clock_moves_nothing(data: Path, service: 
     assert same_as_fresh(store_of(service), data)
 
 
-def test_two_appends_of_one_second_are_two_records(data: Path, service: Flask) -> None:
-    """The same answer again is recorded a second later, also in a category that was renamed."""
-    store = store_of(service)
-    twin, at = answered("B", ["Y"]), "2026-10-14T06:00:00Z"
-    times = [poll.polled_at for _ in range(2) for poll in store.record([twin, twin], at)]
-    assert times == [f"2026-10-14T06:00:0{second}Z" for second in range(4)]
-    assert store_of(service).problems == ()
-
-
 MEMBERS = json.loads(encode_line(answered("A", ["X"]), "2026-10-20T06:00:00Z")[1])
 ODD: st.SearchStrategy[Any] = st.sampled_from(
     ["", " ", "-", "\ud800", "\x00\x1b", "İ", "🏳️", "a" * 3000, 10**30, -1, 1e300, None, [], {}]
@@ -218,31 +209,3 @@ def test_no_line_that_can_be_sealed_stops_the_service(
         assert (counted, len(store.problems)) in {(6, 0), (5, 1)}
     finally:
         path.write_bytes(whole)
-
-
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        b'{"a":' * 50_000 + b"\n",
-        line_of({**MEMBERS, "polledAt": "0001-01-01T00:00:00Z"}),
-        line_of({**MEMBERS, "polledAt": "9999-12-31T23:59:59Z"}),
-    ],
-    ids=["nested", "year 1", "year 9999"],
-)
-def test_a_line_that_cannot_be_read_stops_neither_start_nor_edits(
-    data: Path, service: Flask, hostile: bytes
-) -> None:
-    """It is named by file and line; what else is edited or appended meanwhile is shown."""
-    before = shown(service)
-    path = data / f"history/{CRM}.jsonl"
-    path.write_bytes(path.read_bytes() + hostile)
-    edit(data / "site.json", name="Renamed")
-    after = shown(service)
-    assert after["combined"] == before["combined"]
-    assert "on Renamed" in after["verdict"]
-    [problem] = store_of(service).problems
-    assert (problem.file, problem.line, problem.severity) == (f"history/{CRM}.jsonl", 6, "error")
-    assert same_as_fresh(store_of(service), data)
-    done = service.test_cli_runner().invoke(args=["check"])
-    assert done.exit_code == 1
-    assert f"history/{CRM}.jsonl:6:1: a damaged record is left out" in done.stdout

@@ -101,24 +101,6 @@ def test_it_stays_served_and_comes_back(
     assert same_as_fresh(store, data)
 
 
-def test_at_the_start_it_is_unavailable_until_it_can_be_read(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With nothing to show for a category the others are served; it joins them by itself."""
-    with monkeypatch.context() as patched:
-        replace_os(patched, UnreadableFiles(FILE))
-        app = app_over(data)
-        client, store = app.test_client(), app.extensions["store"]
-        assert client.get(BEST).status_code == 503
-        assert client.get("/api/v1/best/help-desk.json").status_code == 200
-        assert [problem.file for problem in store.problems] == [f"history/{FILE}"]
-        store.reload()
-        assert client.get(BEST).status_code == 503
-    store.reload()
-    assert client.get(BEST).status_code == 200
-    assert same_as_fresh(store, data)
-
-
 def test_what_is_withheld_meanwhile_is_not_shown(
     data: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

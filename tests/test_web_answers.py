@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gc
 import gzip
-import shutil
-import subprocess
-import sys
 import threading
 import tracemalloc
 import weakref
@@ -16,10 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 from builders import answered, app_over, write_data
 
-from store.web.answers import BUDGET, OVERHEAD, Body, Cache
+from store.web.answers import OVERHEAD, Body, Cache
 from store.web.view import View
 
 if TYPE_CHECKING:
+    from store.search import Kind
     from store.web.errors import Suggestion
 
 
@@ -66,16 +64,16 @@ def test_the_budget_bounds_what_is_kept() -> None:
         keep(cache, address, body())
     assert cache.get("a", 1)
     keep(cache, "c", body())
-    assert [bool(cache.get(address, 1)) for address in "abc"] == [True, False, True]
-
-
-def test_what_is_larger_than_the_budget_is_not_kept() -> None:
-    """It takes the place of nothing else."""
-    cache = Cache(budget=8 * 1024)
-    keep(cache, "small", body(10))
     keep(cache, "huge", body(50_000))
-    assert cache.get("small", 1)
-    assert cache.get("huge", 1) is None
+    assert [bool(cache.get(name, 1)) for name in ("a", "b", "c", "huge")] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    for number in range(100):  # empty bodies take room, too
+        keep(cache, f"{number}", body(0))
+    assert cache.size <= 2 * (6 * 1024 + 2 * OVERHEAD)
 
 
 def test_a_renewed_body_counts_once() -> None:
@@ -103,15 +101,6 @@ def test_all_that_a_kept_body_takes_is_counted() -> None:
     finally:
         tracemalloc.stop()
     assert after - before <= cache.size <= 2 * (after - before)
-
-
-def test_so_many_are_kept_however_small() -> None:
-    """A stranger who asks for ever new nothings does not make it grow."""
-    cache = Cache(budget=10 * OVERHEAD)
-    for number in range(100):
-        keep(cache, f"{number}", body(0))
-    assert sum(cache.get(f"{number}", 1) is not None for number in range(100)) < 10
-    assert cache.size <= 10 * OVERHEAD
 
 
 def test_threads_may_ask_at_once() -> None:
@@ -143,13 +132,13 @@ def test_a_refusal_for_programs_is_made_once_for_each_snapshot(
     app = app_over(write_data(tmp_path / "data", polls=[answered("A", ["X"])]))
     store, client = app.extensions["store"], app.test_client()
     lookups: list[str] = []
-    suggest = View.suggested_products
+    suggest = View.suggestions
 
-    def counted(view: View, slug: str) -> list[Suggestion]:
+    def counted(view: View, slug: str, kind: Kind) -> list[Suggestion]:
         lookups.append(slug)
-        return suggest(view, slug)
+        return suggest(view, slug, kind)
 
-    monkeypatch.setattr(View, "suggested_products", counted)
+    monkeypatch.setattr(View, "suggestions", counted)
     answers = [client.get("/api/v1/product/yellow.json") for _ in range(3)]
     assert {(a.status_code, a.headers["Cache-Control"], a.data) for a in answers} == {
         (404, "no-store", answers[0].data)
@@ -176,19 +165,3 @@ def test_bodies_hold_no_old_snapshots(tmp_path: Path) -> None:
         store.reload()
     gc.collect()
     assert [ref() for ref in old] == [None] * len(old)
-
-
-@pytest.mark.slow
-def test_two_thousand_polls_leave_the_budget_and_little_else(tmp_path: Path) -> None:
-    """Pages and searches after each poll cost no more memory than the budget and a third of it."""
-    root = Path(__file__).resolve().parent.parent
-    grown = []
-    for extra in ([], ["alone"]):
-        data = tmp_path / "-".join(["data", *extra])
-        shutil.copytree(root / "data", data, copy_function=shutil.copy2)
-        program = root / "tests/benchmarks/cache_growth.py"
-        command = [sys.executable, str(program), str(data), "2000", *extra]
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-        grown.append(float(told[0]))
-        assert told[1] == "0", "no former snapshot is alive"
-    assert grown[0] - grown[1] <= BUDGET / 1e6 * 4 / 3

@@ -151,29 +151,15 @@ def test_a_closed_day_keeps_what_was_there_when_it_closed(tmp_path: Path, cut: i
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", ["shipped", "odd names", "odd times"])
-def test_every_closed_day_keeps_what_was_there_when_it_closed(
-    world: str, shipped: Path, tmp_path: Path
-) -> None:
-    """The same for every closed day and every category."""
+def test_every_day_and_category_of_whole_worlds(world: str, shipped: Path, tmp_path: Path) -> None:
+    """Every day with a poll is what ranking only its polls gives; every closed day keeps that."""
     if world == "shipped":
         data = shutil.copytree(shipped, tmp_path / "data")
     else:
         data = odd_world(tmp_path / "data", *((ODD, 9) if world == "odd names" else (ODD[:8], 28)))
+    app = app_over(data)
+    hold(app, days_of(snapshot_of(app), data), tmp_path / "days")
     keeps_closed_days(data, 0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("world", ["shipped", "odd names", "odd times"])
-def test_every_past_day_is_what_ranking_only_its_polls_gives(
-    world: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    """The same for every day that has a poll and every category."""
-    if world == "odd names":
-        app = app_over(odd_world(tmp_path / "data", ODD, 9))
-    else:
-        app = request.getfixturevalue({"shipped": "app", "odd times": "odd_times"}[world])
-    days = days_of(snapshot_of(app), app.extensions["settings"].data_dir)
-    hold(app, days, tmp_path / "days")
 
 
 CRM = "/api/v1/best/crm-software.json"
@@ -263,17 +249,6 @@ def test_a_past_day_follows_curation_withholding_and_new_polls(tmp_path: Path) -
     write_json(data / "withheld.json", {"version": 1, "withheld": hidden})
     store.reload()
     assert shown() == [("Zoho", 5), ("At", 4)]
-
-
-def test_the_day_of_a_poll_is_known_as_soon_as_its_ranking_is(tmp_path: Path) -> None:
-    """All of a snapshot is of one derivation."""
-    app = app_over(write_data(tmp_path, polls=[answered("A", ["x"], "2026-10-01T06:00:00Z")]))
-    app.extensions["store"].record([answered("A", ["y"])], "2026-10-05T06:00:00Z")
-    app.extensions["store"].reload()
-    client = app.test_client()
-    now, then = (client.get(f"{CRM}{query}").get_json() for query in ("", "?asOf=2026-10-05"))
-    assert then == {**now, "asOf": "2026-10-05", "final": False}
-    assert now["updated"] == "2026-10-05"
 
 
 def test_a_past_day_is_kept_and_read_from_disk_once(

@@ -7,10 +7,9 @@ import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
 
 import pytest
-from builders import app_over
+from builders import BASE_URL, app_over
 from small_world import write_small_world
 
 from store.web.errors import CODES
@@ -29,7 +28,8 @@ PATHS = [
     "/api/v1/best/.json", "/api/v1/best/a/b.json", "/api/v1/product/", "/api/v1/history.json",
     "/robots.txt.bak", "/.env", "/.git/config", "/data/site.json", "/app.py",
     "/site.json", "/history/crm-software.jsonl", "/wp-login.php", "/static", "/static/",
-    "/static/../app.py", "/cgi-bin/sh", "/api/v1/best/crm-software.xml",
+    "/static/../app.py", "/cgi-bin/sh", "/api/v1/best/crm-software.xml", "/api//v1/categories.json",
+    "/api/v1//search",
 ]  # fmt: skip
 ODD_PIECES = [
     "..", "../..", "../../site", "..\\site", "....//site", ".", "~root", "/etc/passwd", "C:\\x",
@@ -82,16 +82,10 @@ def test_an_unknown_path_is_404(client: FlaskClient, path: str) -> None:
     assert ("/data lists" if path.startswith("/data/") else "/api/v1/README.md") in body["detail"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["//api/v1/categories.json", "/api//v1/categories.json", "///healthz", "/api/v1//search"],
-)
-def test_slashes_are_not_merged(client: FlaskClient, path: str) -> None:
-    """One resource has one address; more slashes name nothing, and redirect nowhere."""
-    body = is_problem(raw(client, path), 404)
-    assert urlsplit(urljoin("https://rankings.example/", body["instance"])).netloc == (
-        "rankings.example"
-    )
+def test_slashes_are_not_merged(client: FlaskClient) -> None:
+    """More slashes name nothing; ``instance`` is a path of ours, never another host's address."""
+    body = is_problem(raw(client, "//api/v1/categories.json"), 404)
+    assert body["instance"] == "/.//api/v1/categories.json"
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND", "FOO"])
@@ -115,12 +109,7 @@ def test_an_unknown_slug_suggests_the_closest(client: FlaskClient) -> None:
     assert body["suggestions"][0]["slug"] == "gyokuro"
     body = is_problem(client.get("/api/v1/history?slug=green-teas"), 404)
     assert body["suggestions"][0]["slug"] == "green-tea"
-
-
-def test_an_unknown_slug_without_a_close_one_says_so_too(client: FlaskClient) -> None:
-    """``suggestions`` is there and empty, which tells an unknown slug from an unranked one."""
-    body = is_problem(client.get("/api/v1/best/qqqqxxxxzzzz.json"), 404)
-    assert body["suggestions"] == []
+    assert is_problem(client.get("/api/v1/best/qqqqxxxxzzzz.json"), 404)["suggestions"] == []
 
 
 def test_a_category_without_a_ranking_says_so(client: FlaskClient) -> None:
@@ -175,7 +164,7 @@ def opened() -> Iterator[list[str]]:
 
 
 def test_odd_paths_are_refused_and_open_nothing(tmp_path: Path, opened: list[str]) -> None:
-    """Over six hundred odd paths: 400 or 404 but for one more slash, no file touched or told."""
+    """Over six hundred odd paths: 400, 404 or a spelling of ours, no file touched or told."""
     client = app_over(write_small_world(tmp_path / "data")).test_client()
     client.get("/best/nope")  # the template of errors is read once
     assert opened, "the hook hears the app read its data"
@@ -184,7 +173,8 @@ def test_odd_paths_are_refused_and_open_nothing(tmp_path: Path, opened: list[str
     opened.clear()
     for path in paths:
         answer = raw(client, path)
-        assert answer.status_code in ((308,) if path == "/healthz/" else (400, 404)), path
+        assert answer.status_code in (308, 400, 404), path
+        assert answer.headers.get("Location", BASE_URL).startswith(BASE_URL)
         assert "X-Bad" not in answer.headers
         assert ROOT not in answer.text
         assert str(tmp_path) not in answer.text

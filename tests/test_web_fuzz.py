@@ -60,10 +60,3 @@ def ask(app: Flask, route: Endpoint, examples: int, *, same: bool) -> None:
 def test_every_operation_keeps_its_promises(small: Flask, route: Endpoint) -> None:
     """Valid requests are answered as documented, invalid ones refused as documented."""
     ask(small, route, 15, same=True)
-
-
-@pytest.mark.slow
-@every_route
-def test_every_operation_keeps_its_promises_for_long(small: Flask, route: Endpoint) -> None:
-    """The same with a thousand examples of each kind, other ones every time."""
-    ask(small, route, 1000, same=False)

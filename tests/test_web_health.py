@@ -39,7 +39,7 @@ def healthz(app: Flask) -> dict[str, Any]:
 
 
 def test_all_is_well(tmp_path: Path) -> None:
-    """Counts, ages, each assistant's last poll and last answer; no money, and no failure."""
+    """Counts and ages; no money, and nothing of what an assistant said or how it failed."""
     polls = [
         answered("A", ["X"], "2026-11-02T06:00:00Z"),
         failed("A", "timeout", "2026-11-03T06:00:00Z"),
@@ -49,7 +49,6 @@ def test_all_is_well(tmp_path: Path) -> None:
     body = healthz(app)
     assert body.pop("snapshotAge") < 60
     assert body.pop("lookedAgo") < 60
-    assert body["assistants"][0].pop("answerAge") > 0
     assert body == {
         "status": "ok",
         "reasons": [],
@@ -57,31 +56,20 @@ def test_all_is_well(tmp_path: Path) -> None:
         "ranked": 1,
         "polls": 3,
         "lastPoll": "2026-11-03T06:00:01Z",
-        "assistants": [
-            {
-                "name": "A",
-                "lastPoll": "2026-11-03T06:00:00Z",
-                "lastAnswer": "2026-11-02T06:00:00Z",
-            },
-            {
-                "name": "B",
-                "lastPoll": "2026-11-03T06:00:01Z",
-                "lastAnswer": None,
-                "answerAge": None,
-            },
-            {"name": "C", "lastPoll": None, "lastAnswer": None, "answerAge": None},
-        ],
         "exportAge": None,
         "damage": {"files": 0, "records": 0},
         "problemCount": 0,
         "problems": [],
-        "scheduler": None,
         "history": {"lines": 3, "closed": 0, "root": ANY},
     }
 
 
 def test_problems_and_damage_are_told(directory: Path) -> None:
-    """A bad file and a damaged record make it degraded, each with its place."""
+    """A bad file and a damaged record make it degraded, each with its place; no warning does."""
+    (directory / "model.json").write_text("{}", encoding="utf-8")
+    warned = healthz(app_over(directory))
+    assert (warned["status"], warned["problemCount"]) == ("ok", 1)
+    (directory / "model.json").unlink()
     (directory / "categories" / "vpn.json").write_text("{", encoding="utf-8")
     path = directory / "history" / "crm-software.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"pick":"Pipe"', b'"pick":"Pope"'))
@@ -92,13 +80,6 @@ def test_problems_and_damage_are_told(directory: Path) -> None:
         "categories/vpn.json:1:2",
         "history/crm-software.jsonl:2:1",
     ]
-
-
-def test_a_warning_does_not_degrade(directory: Path) -> None:
-    """What does no harm is told and is no fault."""
-    (directory / "model.json").write_text("{}", encoding="utf-8")
-    body = healthz(app_over(directory))
-    assert (body["status"], body["problemCount"]) == ("ok", 1)
 
 
 def test_a_data_directory_that_went_is_told_without_its_path(directory: Path) -> None:
@@ -157,7 +138,6 @@ def test_the_scheduler_speaks_for_itself(directory: Path) -> None:
     since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     app.extensions["scheduler"] = lambda: State(since=since, reasons=("A is paused.",))
     body = healthz(app)
-    assert body["scheduler"] == {"alive": True, "polling": True, "since": since}
     assert body["status"] == "degraded"
     assert "A is paused." in body["reasons"]
 
@@ -196,14 +176,9 @@ def test_an_assistant_that_no_longer_answers_degrades(
     data = write_data(tmp_path / "data", categories=titles, models=("A",), polls=polls)
     assert examined(data, schedule=State()) == ("degraded" if reasons else "ok", reasons)
     assert examined(data)[0] == "ok", "where nothing is polled on schedule nobody is missed"
-
-
-def test_an_assistant_that_was_never_asked_is_missed_in_time(tmp_path: Path) -> None:
-    """Where nothing was ever recorded, the wait begins when the scheduler did."""
-    data = write_data(tmp_path / "data", models=("A",))
-    later = datetime(2026, 11, 15, 6, 0, 1, tzinfo=UTC)
-    assert examined(data, schedule=State())[0] == "ok"
-    assert examined(data, later, State())[1] == ("A has not answered for 14 days.",)
+    if not polls:  # the wait begins when the scheduler did
+        later = datetime(2026, 11, 15, 6, 0, 1, tzinfo=UTC)
+        assert examined(data, later, State())[1] == ("A has not answered for 14 days.",)
 
 
 @pytest.mark.parametrize(("sample", "status"), [(False, "degraded"), (True, "ok")])

@@ -124,36 +124,19 @@ def test_discovery_says_all_a_modern_client_needs(port: int) -> None:
     }
 
 
-def test_a_modern_list_may_be_kept(port: int) -> None:
-    """Modern tools/list says how long it holds, and names the tools in one order."""
-    message = modern("tools/list")
-    result = post(port, message, headers_of(message)).json["result"]
-    assert (result["resultType"], result["ttlMs"], result["cacheScope"]) == (
-        "complete",
-        3_600_000,
-        "public",
-    )
-    assert [tool["name"] for tool in result["tools"]] == [
-        "search_best",
-        "get_best_in_category",
-        "get_product",
-        "get_poll_history",
-        "list_categories",
-    ]
+def test_a_modern_list_may_be_kept_and_a_call_is_complete(port: int) -> None:
+    """Modern tools/list says how long it holds; a call, its name encoded or not, by whom it is."""
+    listed = post(port, LISTED, headers_of(LISTED)).json["result"]
+    caching = (listed["resultType"], listed["ttlMs"], listed["cacheScope"])
+    assert caching == ("complete", 3_600_000, "public")
+    assert [tool["name"] for tool in listed["tools"]] == list(dict(ONE_OF_EACH))
+    for name in ("get_product", "=?base64?Z2V0X3Byb2R1Y3Q=?="):
+        result = post(port, CALLED, {**headers_of(CALLED), "Mcp-Name": name}).json["result"]
+        assert set(result) == {"resultType", "content", "structuredContent", "isError", "_meta"}
+        assert (result["resultType"], result["isError"]) == ("complete", False)
 
 
-def test_a_modern_call_is_complete(port: int) -> None:
-    """A modern call says that it is complete and by whom, and is not to be kept."""
-    message = modern("tools/call", name="get_product", arguments={"slug": "hubspot"})
-    result = post(port, message, headers_of(message)).json["result"]
-    assert set(result) == {"resultType", "content", "structuredContent", "isError", "_meta"}
-    assert (result["resultType"], result["isError"]) == ("complete", False)
-
-
-@pytest.mark.parametrize(
-    "method",
-    ["initialize", "ping", "logging/setLevel", "resources/subscribe", "prompts/list", "a/b"],
-)
+@pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel", "prompts/list", "a"])
 def test_what_a_modern_client_cannot_ask_is_404(port: int, method: str) -> None:
     """A method that is gone or unknown is HTTP 404 with its JSON-RPC error and the id."""
     message = modern(method, id_="kept")
@@ -218,12 +201,6 @@ def test_an_unknown_version_is_told_the_known_ones(port: int, message: dict[str,
     assert answer.json["error"]["data"] == {"supported": VERSIONS, "requested": "2099-01-01"}
 
 
-def test_an_encoded_name_is_decoded(port: int) -> None:
-    """Mcp-Name in its base64 envelope counts as what it holds."""
-    headers = {**headers_of(CALLED), "Mcp-Name": "=?base64?Z2V0X3Byb2R1Y3Q=?="}
-    assert post(port, CALLED, headers).status == 200
-
-
 @pytest.mark.parametrize(
     ("body", "code"),
     [
@@ -255,19 +232,12 @@ def test_what_is_no_message_is_400_without_an_id(port: int, body: bytes, code: i
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE"])
 def test_only_post_is_taken(port: int, method: str) -> None:
-    """There is no stream to GET and no session to DELETE: 405, and Allow says what there is."""
-    answer = send(port, b"", {"Accept": "text/event-stream"}, method)
+    """There is no stream to GET, no session to DELETE or to resume: 405 at once, with Allow."""
+    stale = {"Accept": "text/event-stream", "Mcp-Session-Id": "stale", "Last-Event-ID": "9"}
+    answer = send(port, b"", stale, method)
     assert answer.status == 405
     assert set(answer.headers["Allow"].split(", ")) == {"POST", "OPTIONS"}
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
-
-
-def test_sessions_and_resumption_are_ignored(port: int) -> None:
-    """A session id or a last event from an earlier server changes nothing and is not repeated."""
-    headers = {**JSON, "Mcp-Session-Id": "stale", "Last-Event-ID": "9"}
-    answer = post(port, legacy("ping"), headers)
-    assert (answer.status, answer.json["result"]) == (200, {})
-    assert "Mcp-Session-Id" not in answer.headers
 
 
 def test_a_long_body_is_refused(port: int) -> None:
@@ -279,10 +249,7 @@ def test_a_long_body_is_refused(port: int) -> None:
     assert send(port, b"10000\r\n" + fits + b"\r\n0\r\n\r\n", chunked).status == 200
     in_chunks = send(port, b"10001\r\n" + fits + b" \r\n0\r\n\r\n", chunked)
     for answer in (announced, in_chunks):
-        assert (answer.status, answer.json["detail"]) == (
-            413,
-            "A message may have 65536 bytes at most.",
-        )
+        assert (answer.status, answer.json["code"]) == (413, "too-large")
         assert answer.headers["Access-Control-Allow-Origin"] == "*"
 
 
@@ -296,17 +263,17 @@ def test_a_body_that_is_too_long_is_not_read(port: int) -> None:
         assert connection.recv(12) == b"HTTP/1.1 413"
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", None])
-def test_only_json_is_taken(port: int, kind: str | None) -> None:
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("text/plain", 415), ("application/x-www-form-urlencoded", 415), (None, 415),
+        ("application/json; charset=utf-8", 200), ("Application/JSON", 200),
+    ],
+)  # fmt: skip
+def test_only_json_is_taken(port: int, kind: str | None, status: int) -> None:
     """A body that a page could post without a CORS preflight is refused."""
     answer = post(port, legacy("ping"), {"Content-Type": kind} if kind else {})
-    assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (415, "*")
-
-
-@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON"])
-def test_json_may_be_declared_in_other_words(port: int, kind: str) -> None:
-    """Parameters and case of the media type do not matter."""
-    assert post(port, legacy("ping"), {"Content-Type": kind}).status == 200
+    assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (status, "*")
 
 
 def test_another_host_is_refused(port: int) -> None:
@@ -318,16 +285,8 @@ def test_another_host_is_refused(port: int) -> None:
 def test_every_origin_may_ask(port: int) -> None:
     """A browser's preflight allows POST and all MCP headers; answers carry the literal star."""
     asked = "content-type,mcp-protocol-version,mcp-method,mcp-name,mcp-session-id,last-event-id"
-    preflight = send(
-        port,
-        b"",
-        {
-            "Origin": "https://app.example",
-            "Access-Control-Request-Method": "POST",
-            "Access-Control-Request-Headers": asked,
-        },
-        "OPTIONS",
-    )
+    headers = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": asked}
+    preflight = send(port, b"", {"Origin": "https://app.example", **headers}, "OPTIONS")
     assert preflight.headers["Access-Control-Allow-Origin"] == "*"
     assert "POST" in preflight.headers["Access-Control-Allow-Methods"]
     allowed = preflight.headers["Access-Control-Allow-Headers"].split(", ")
@@ -380,13 +339,6 @@ def test_the_official_client_is_served(port: int, mode: str, version: str) -> No
             assert "The closest: hubspot (HubSpot)" in wrong.content[0].text
 
     anyio.run(use)
-
-
-def test_an_open_stream_holds_no_thread(port: int) -> None:
-    """Clients that try to open streams are sent away at once, so readers are still answered."""
-    for _ in range(20):
-        assert send(port, b"", {"Accept": "text/event-stream"}, "GET").status == 405
-    assert post(port, legacy("ping")).status == 200
 
 
 def test_rest_and_mcp_say_the_same(app: Flask) -> None:

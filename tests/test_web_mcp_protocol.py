@@ -18,8 +18,6 @@ from mcp_rankings import (
     headers_of,
     legacy,
     modern,
-    send,
-    serving,
     write_rankings,
 )
 from msgspec import Raw
@@ -28,19 +26,10 @@ from werkzeug.datastructures import Headers
 from store.web.mcp.protocol import Server, dispatch, read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from flask import Flask
 
 METHODS = ["initialize", "ping", "tools/list", "tools/call", "server/discover", "prompts/get", ""]
-TOOLS = [
-    "search_best",
-    "get_best_in_category",
-    "get_product",
-    "get_poll_history",
-    "list_categories",
-    "nope",
-]
+TOOLS = ["search_best", "get_best_in_category", "get_product", "get_poll_history", "nope"]
 ARGUMENTS = ["q", "slug", "detail", "model", "limit", "offset", "x"]
 
 scalars = (
@@ -89,21 +78,14 @@ messages = st.fixed_dictionaries(
 
 @st.composite
 def bodies(draw: st.DrawFn) -> bytes:
-    """Noise, JSON of any kind, messages, and messages that were cut, doubled or bent."""
+    """Noise, JSON of any kind, messages, and messages that were cut or doubled."""
     body = draw(
         st.binary(max_size=200)
         | (values | messages | messages).map(lambda value: json.dumps(value).encode())
         | st.sampled_from([b"[" * 5_000, b'{"a":' * 5_000, b"9" * 5_000, b'"\\ud800"', b"\x00"])
     )
-    bend = draw(st.sampled_from(["none", "none", "none", "cut", "double", "flip"]))
-    if bend == "cut":
-        return body[: draw(st.integers(0, len(body)))]
-    if bend == "double":
-        return body + body
-    if bend == "flip" and body:
-        at = draw(st.integers(0, len(body) - 1))
-        return body[:at] + bytes([draw(st.integers(0, 255))]) + body[at + 1 :]
-    return body
+    start, end = (draw(st.just(at) | st.integers(0, len(body))) for at in (0, len(body)))
+    return body[start:end] * draw(st.sampled_from([1, 1, 1, 2]))
 
 
 printable = st.text(string.printable[:-5], max_size=30)
@@ -159,24 +141,6 @@ def test_no_body_and_no_header_brings_it_down(
     check(body, answer.status_code, answer.data)
 
 
-@pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    with serving(write_rankings(tmp_path_factory.mktemp("fuzz") / "data")) as listening:
-        yield listening
-
-
-@pytest.mark.slow
-@settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(body=bodies(), headers=headers_sent)
-def test_no_body_and_no_header_brings_a_server_down(
-    port: int, body: bytes, headers: dict[str, str]
-) -> None:
-    """The same over sockets, to a server of its own process, 3,000 times; none waits 20 seconds."""
-    sent = {name: value.strip() for name, value in headers.items()}
-    answer = send(port, body, sent)
-    check(body, answer.status, answer.body)
-
-
 NOBODY = Server({"name": "nobody", "version": "0"}, str, lambda: Raw(b"[]"), lambda *_: None)
 """A server without tools, for what the protocol alone decides."""
 
@@ -203,11 +167,3 @@ def test_an_id_comes_back_as_it_was(id_: int | str) -> None:
     for method in ("ping", "nope"):
         body = json.dumps({"jsonrpc": "2.0", "id": id_, "method": method}).encode()
         assert json.loads(dispatch(NOBODY, body, Headers(JSON))[2])["id"] == id_
-
-
-@pytest.mark.parametrize("params", ["", ',"params":null', ',"params":{}'])
-def test_params_may_be_missing(params: str) -> None:
-    """A message without params is one with none."""
-    message = read(f'{{"jsonrpc":"2.0","id":1,"method":"m"{params}}}'.encode())
-    assert message is not None
-    assert (message.method, message.params, message.meta) == ("m", {}, {})

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import answered, app_over, write_data
-from jsonschema import Draft202012Validator
 from mcp_rankings import call, legacy, write_rankings
 
 from store.web.mcp.tools import LEFT_OUT, TOOLS
@@ -73,24 +72,6 @@ def test_the_answers_are_as_published(small: Flask, snapshot: Callable[[str, str
     snapshot("mcp_answers.json", indented(shown))
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_a_tool_says_what_a_client_shows(small: Flask, name: str) -> None:
-    """Each tool is read-only by its hints and takes a closed object."""
-    listed = json.loads(small.test_client().post("/mcp", json=legacy("tools/list")).data)
-    (shown,) = [t for t in listed["result"]["tools"] if t["name"] == name]
-    assert shown["annotations"] == {
-        "title": shown["title"],
-        "readOnlyHint": True,
-        "destructiveHint": False,
-        "idempotentHint": True,
-        "openWorldHint": False,
-    }
-    schema = shown["inputSchema"]
-    Draft202012Validator.check_schema(schema)
-    assert (schema["type"], schema["additionalProperties"]) == ("object", False)
-    assert 2 <= shown["description"].count(". ") + 1 <= 7
-
-
 def test_the_list_of_tools_is_short(small: Flask) -> None:
     """Every model that connects reads it before its first question."""
     answer = small.test_client().post("/mcp", json=legacy("tools/list"))
@@ -112,28 +93,6 @@ def test_no_default_answer_is_long(app: Flask) -> None:
     ]
     sizes = {f"{n} {a}": len(client.post("/mcp", json=call(n, **a)).text) for n, a in calls}
     assert {name: size for name, size in sizes.items() if size > BUDGET} == {}
-
-
-def test_every_result_says_what_it_is(app: Flask) -> None:
-    """Over a slice of the shipped data each tool answers, its notice in text and structure."""
-
-    def valid(name: str, **arguments: Any) -> dict[str, Any]:
-        result = used(app, name, **arguments)
-        assert result["isError"] is False
-        assert result["structuredContent"]["notice"] in result["content"][0]["text"]
-        content: dict[str, Any] = result["structuredContent"]
-        return content
-
-    total = valid("list_categories", limit=1)["total"]
-    for offset in range(0, total, max(1, total // 15)):
-        (item,) = valid("list_categories", limit=1, offset=offset)["categories"]
-        slug = item["slug"]
-        best = valid("get_best_in_category", slug=slug)
-        assert "perModel" in valid("get_best_in_category", slug=slug, detail="full")
-        for entry in best["combined"][:2]:
-            valid("get_product", slug=entry["slug"])
-        valid("get_poll_history", slug=slug, model=best["models"][0], limit=2)
-        assert valid("search_best", q=item["title"])["categories"]
 
 
 def test_a_found_brand_lists_two_leaderboards(tmp_path: Path) -> None:
@@ -159,61 +118,25 @@ def test_a_summary_leaves_out_the_longest_members(small: Flask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "slug", "sentence"),
+    ("name", "slug", "says"),
     [
-        (
-            "get_best_in_category",
-            "crm-softwar",
-            (
-                'There is no category with the slug "crm-softwar". The closest: crm-software (Best '
-                "CRM software). Call search_best with a topic or a name to find the slug."
-            ),
-        ),
-        (
-            "get_poll_history",
-            "Best CRM!",
-            (
-                'There is no category with the slug "Best CRM!". The closest: crm-software (Best '
-                "CRM software). Call search_best with a topic or a name to find the slug."
-            ),
-        ),
-        (
-            "get_product",
-            "hubspt",
-            (
-                'There is no product with the slug "hubspt". The closest: hubspot (HubSpot). Call '
-                "search_best with a topic or a name to find the slug."
-            ),
-        ),
-        (
-            "get_product",
-            "../../etc/passwd",
-            (
-                'There is no product with the slug "../../etc/passwd". Call search_best with a '
-                "topic or a name to find the slug."
-            ),
-        ),
-        (
-            "get_best_in_category",
-            "broken-tools",
-            (
-                "“What is the best broken-tools?” has no successful poll yet. Its ranking appears "
-                "here as soon as one assistant has answered."
-            ),
-        ),
+        ("get_best_in_category", "crm-softwar", "The closest: crm-software (Best CRM software)."),
+        ("get_poll_history", "Best CRM!", "The closest: crm-software (Best CRM software)."),
+        ("get_product", "hubspt", "The closest: hubspot (HubSpot)."),
+        ("get_product", "../../etc/passwd", 'no product with the slug "../../etc/passwd".'),
     ],
 )
-def test_an_unknown_slug_is_told_the_closest(
-    small: Flask, name: str, slug: str, sentence: str
-) -> None:
+def test_an_unknown_slug_is_told_the_closest(small: Flask, name: str, slug: str, says: str) -> None:
     """An unknown slug is a result that a model can act on: the closest ones and the next step."""
-    assert told(small, name, slug=slug).partition("\n")[0] == sentence
+    first_line = told(small, name, slug=slug).partition("\n")[0]
+    assert f"{says} Call search_best with a topic or a name to find the slug." in first_line
 
 
 def test_an_old_slug_leads_to_the_new_one(small: Flask, tmp_path: Path) -> None:
-    """Where the JSON API redirects, a tool answers with what the slug is now."""
+    """Where the JSON API redirects, a tool answers; many say ``best-`` before a slug."""
     for name in ("get_best_in_category", "get_poll_history"):
-        assert used(small, name, slug="crm")["structuredContent"]["slug"] == "crm-software"
+        for slug in ("crm", "best-crm-software"):
+            assert used(small, name, slug=slug)["structuredContent"]["slug"] == "crm-software"
     curated = app_over(
         write_data(
             tmp_path / "data",
@@ -256,36 +179,23 @@ def test_the_list_goes_on_where_it_stopped(app: Flask) -> None:
         seen += page["categories"]
         offset = page["nextOffset"]
     assert seen == listed
-
-
-def test_the_last_page_says_so(small: Flask) -> None:
-    """A page that ends with the list has no nextOffset, and neither has one beyond it."""
-    for limit, offset, following in ((1, 0, 1), (2, 0, None), (1, 1, None), (1, 9, None)):
-        page = used(small, "list_categories", limit=limit, offset=offset)["structuredContent"]
-        assert (page["total"], page["nextOffset"]) == (2, following)
+    beyond = used(app, "list_categories", offset=len(listed) + 1)["structuredContent"]
+    assert (beyond["nextOffset"], beyond["categories"]) == (None, [])
 
 
 def test_a_list_can_be_of_one_topic(app: Flask) -> None:
-    """``topic`` keeps its categories; an unknown one is told with the topics there are."""
+    """``topic`` keeps its categories, ``q`` titles with all its words; an unknown topic is told."""
     client = app.test_client()
     listed = client.get("/api/v1/categories.json?topic=pets-at-sea")
     assert listed.status_code == 404
     found = used(app, "list_categories", topic="computers", limit=200)["structuredContent"]
     assert found["categories"] == client.get("/api/v1/categories.json?topic=computers").json
-    assert used(app, "list_categories", topic="computers", q="gaming laptop")["structuredContent"][
-        "total"
-    ]
+    words = used(app, "list_categories", topic="computers", q="LAPTOP gaming")["structuredContent"]
+    assert words["categories"]
+    assert all({"gaming", "laptop"} <= {*i["slug"].split("-")} for i in words["categories"])
     refused = used(app, "list_categories", topic="pets-at-sea")
     assert refused["isError"]
     assert "accepted are: kitchen, food-and-drink" in refused["content"][0]["text"]
-
-
-def test_a_list_can_be_of_titles_with_words(small: Flask) -> None:
-    """``q`` keeps titles that contain all its words, whatever their case; none is no error."""
-    found = used(small, "list_categories", q="SOFTWARE crm")["structuredContent"]
-    assert [item["slug"] for item in found["categories"]] == ["crm-software"]
-    nothing = used(small, "list_categories", q="zebra")["structuredContent"]
-    assert (nothing["total"], nothing["nextOffset"], nothing["categories"]) == (0, None, [])
 
 
 def test_quoted_text_is_labelled(small: Flask, tmp_path: Path) -> None:
@@ -342,12 +252,6 @@ def test_a_fault_says_what_to_do(
     assert sentence in told(small, name, **arguments)
 
 
-def test_many_say_best_before_a_slug(small: Flask) -> None:
-    """A leading ``best-`` that is not in the slug is passed over."""
-    best = used(small, "get_best_in_category", slug="best-crm-software")["structuredContent"]
-    assert best["slug"] == "crm-software"
-
-
 def test_two_products_are_compared_in_one_call(app: Flask) -> None:
     """A query of two names brings the rankings that hold both, with both places."""
     both = app.extensions["store"].snapshot.leaderboards["password-manager"].entries[:2]
@@ -394,15 +298,12 @@ def test_each_line_of_a_text_is_one_thing(app: Flask) -> None:
         own = [line for line in lines if f"(slug {entry['slug']})" in line]
         low, high = entry["range"]
         points = f"{entry['score']} point{'s' if entry['score'] != 1 else ''}"
-        start, end = (
-            f"{entry['rank']}. {entry['product']} ",
-            f"{points}, likely place {low} to {high}",
-        )
-        assert [(line.startswith(start), line.endswith(end)) for line in own] == [(True, True)]
+        (line,) = own
+        assert line.startswith(f"{entry['rank']}. {entry['product']} ")
+        assert line.endswith(f"{points}, likely place {low} to {high}")
     for change in result["structuredContent"]["changes"]:
-        assert sum(
-            line.startswith(f"{change['toDate']}: {change['model']} moved") for line in lines
-        )
+        start = f"{change['toDate']}: {change['model']} moved"
+        assert any(line.startswith(start) for line in lines)
 
 
 def test_a_product_says_how_often_it_is_first(app: Flask) -> None:
@@ -410,7 +311,5 @@ def test_a_product_says_how_often_it_is_first(app: Flask) -> None:
     record = app.test_client().get("/api/v1/product/gantora.json").get_json()
     answer = used(app, "get_product", slug="gantora", limit=1)["structuredContent"]
     firsts = [entry["level"] for entry in record["entries"] if entry["rank"] == 1]
-    assert (answer["firstPlaces"], answer["clearFirstPlaces"]) == (
-        len(firsts),
-        firsts.count("clear"),
-    )
+    assert answer["firstPlaces"] == len(firsts)
+    assert answer["clearFirstPlaces"] == firsts.count("clear")

@@ -121,7 +121,7 @@ def test_the_page_tells_what_there_is_and_how_to_load_it(data: Path, reader: Fla
     addresses = {each["contentUrl"] for each in described["distribution"]}
     assert {"https://rankings.example/data/rankings.csv"} < addresses
     if formats.has_parquet():
-        for engine in ("DuckDB", "Polars", "pandas", "R", "Spark"):
+        for engine in ("DuckDB", "Polars", "pandas", "R"):
             assert f"<h3>{engine}</h3>" in text
         assert "https://rankings.example/data/picks.parquet" in text
     etag = reader.get("/data").headers["ETag"]

@@ -76,11 +76,11 @@ def test_a_badge_is_green_only_for_a_clear_first_place(reader: FlaskClient) -> N
 def test_a_badge_does_not_die(tmp_path: Path) -> None:
     """Old slugs move; an unknown category or product is 404; an unpolled category too."""
     client = app_over(write_small_world(tmp_path / "data")).test_client()
-    moved = client.get("/badge/crm/alfa.svg")
-    assert (moved.status_code, moved.headers["Location"]) == (
-        308,
-        f"{BASE_URL}/badge/crm-software/alpha.svg",
-    )
+    path = "/badge/crm/alfa.svg"
+    for present in ("/badge/crm-software/alfa.svg", "/badge/crm-software/alpha.svg"):
+        moved = client.get(path)
+        assert (moved.status_code, moved.location) == (308, f"{BASE_URL}{present}")
+        path = present
     for path in ("nothing/alpha.svg", "crm-software/nothing.svg", "unpolled/alpha.svg"):
         assert client.get(f"/badge/{path}").status_code == 404
     assert client.get("/badge/CRM/alpha.svg").status_code in (308, 400)

@@ -59,36 +59,6 @@ def test_a_search_has_its_own_limit(client: FlaskClient, limit: str) -> None:
     """Hits of each kind: 1 to 50."""
     body = refused(client.get("/api/v1/search", query_string={"q": "tea", "limit": limit}), "limit")
     assert "1 to 50" in body["detail"]
-    answer = client.get("/api/v1/search?q=alpha&limit=1").get_json()
-    assert len(answer["categories"]) <= len(answer["brands"]) == 1
-
-
-@pytest.mark.parametrize("kind", ["", "category", "categories,brands", " brands"])
-def test_an_unknown_kind_is_refused(client: FlaskClient, kind: str) -> None:
-    """The detail lists both."""
-    body = refused(client.get("/api/v1/search", query_string={"q": "tea", "kind": kind}), "kind")
-    assert "categories or brands" in body["detail"]
-
-
-def test_a_kind_leaves_the_other_array_empty(client: FlaskClient) -> None:
-    """What was asked for is found as without it; the other array is there, and empty."""
-    both = client.get("/api/v1/search?q=green+tea").get_json()
-    assert both["categories"]
-    kept = client.get("/api/v1/search?q=green+tea&kind=categories").get_json()
-    assert (kept["categories"], kept["brands"]) == (both["categories"], [])
-    both = client.get("/api/v1/search?q=alpha").get_json()
-    assert both["brands"]
-    kept = client.get("/api/v1/search?q=alpha&kind=brands").get_json()
-    assert (kept["categories"], kept["brands"]) == ([], both["brands"])
-
-
-@given(st.text(max_size=6))
-def test_a_limit_is_accepted_exactly_when_it_is_one(small: Flask, limit: str) -> None:
-    """Whatever the text, the answer is 200 for 1 to 500 and 400 for all else."""
-    query = {"slug": "crm-software", "limit": limit}
-    answer = small.test_client().get("/api/v1/history", query_string=query)
-    is_limit = limit in {str(number) for number in range(1, 501)}
-    assert answer.status_code == (200 if is_limit else 400)
 
 
 @pytest.mark.parametrize(("given", "count"), [("1", 1), ("2", 2), ("500", 8), (None, 8)])
@@ -101,16 +71,12 @@ def test_a_limit_limits(client: FlaskClient, given: str | None, count: int) -> N
 
 @pytest.mark.parametrize("slug", ODD_SLUGS)
 def test_a_malformed_slug_is_refused(client: FlaskClient, slug: str) -> None:
-    """In the query of history: 400 that names the parameter and says what a slug is."""
+    """400, not 404, in a query and in a path, since no such slug can ever exist."""
     refused(client.get("/api/v1/history", query_string={"slug": slug}), "slug")
-
-
-@pytest.mark.parametrize("slug", [slug for slug in ODD_SLUGS if slug and "/" not in slug])
-@pytest.mark.parametrize("kind", ["best", "product"])
-def test_a_malformed_slug_in_a_path_is_refused(client: FlaskClient, kind: str, slug: str) -> None:
-    """In a path: the same 400, not a 404, since no such slug can ever exist."""
-    environ = {"PATH_INFO": f"/api/v1/{kind}/{slug}.json".encode().decode("latin-1")}
-    refused(client.get("/", environ_overrides=environ), "slug")
+    if slug and "/" not in slug:
+        for kind in ("best", "product"):
+            environ = {"PATH_INFO": f"/api/v1/{kind}/{slug}.json".encode().decode("latin-1")}
+            refused(client.get("/", environ_overrides=environ), "slug")
 
 
 def test_a_slug_may_have_a_hundred_characters(client: FlaskClient) -> None:
@@ -144,12 +110,8 @@ def test_any_other_query_is_answered(client: FlaskClient, query: str) -> None:
 def test_bytes_that_are_no_text_are_no_failure(client: FlaskClient) -> None:
     """A query that is not UTF-8 is looked for as it was written, and finds nothing."""
     answer = client.get("/api/v1/search?q=%ff%fe")
-    assert answer.get_json() == {
-        "query": "%FF%FE",
-        "categories": [],
-        "brands": [],
-        "related": [],
-    }
+    lists: dict[str, Any] = {"categories": [], "brands": [], "related": []}
+    assert answer.get_json() == {"query": "%FF%FE", **lists}
 
 
 @pytest.mark.parametrize("model", ["", "E", "A ", "A,B", "Model A"])
@@ -215,8 +177,7 @@ def test_pages_ignore_parameters_that_they_do_not_know(client: FlaskClient) -> N
         ("history?slug=Green-Tea&limit=2", "history?slug=green-tea&limit=2"),
         ("history?slug=green-tea&model=a", "history?slug=green-tea&model=A"),
         ("categories.json?topic=DRINKS", "categories.json?topic=drinks"),
-        ("changes.json?format=CSV&limit=3", "changes.json?limit=3&format=csv"),
-        ("search?q=Tea&kind=Brands", "search?q=Tea&kind=brands"),
+        ("changes.json?format=CSV&slug=GREEN-tea", "changes.json?slug=green-tea&format=csv"),
     ],
 )
 def test_upper_case_leads_to_the_same_in_lower_case(
@@ -241,20 +202,3 @@ def test_changes_can_be_narrowed(client: FlaskClient, query: str, counted: int) 
     """By day, topic, category and confirmation; total says how many there are of these."""
     answer = client.get(f"/api/v1/changes.json?{query}").get_json()
     assert (answer["count"], answer["total"]) == (counted, counted)
-
-
-def test_a_narrowed_list_goes_on_narrowed(app: Flask) -> None:
-    """The next part is of the same changes; together they are all of them, once."""
-    client = app.test_client()
-    first = "/api/v1/changes.json?topic=sales-marketing-and-service"
-    whole = client.get(first).get_json()["changes"]
-    assert len(whole) > 20
-    seen, address = [], f"{first}&limit=10"
-    while address:
-        answer = client.get(address)
-        seen += answer.get_json()["changes"]
-        following = re.search(
-            '<https://rankings.example([^>]+)>; rel="next"', answer.headers["Link"]
-        )
-        address = following[1] if following else ""
-    assert seen == whole

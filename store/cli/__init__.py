@@ -15,9 +15,9 @@ from flask.cli import AppGroup, get_version, version_option, with_appcontext
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from store.disk import DamagedFileError
 from store.files import DataDirectoryError, check_data_in
 from store.history import HistoryError
+from store.polls.locks import DamagedFileError
 from store.publishing.directories import Writer
 from store.text import rfc3339
 

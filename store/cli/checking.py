@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from store.cli import app_settings, checks, plural, searching, with_data
-from store.disk import DamagedFileError, is_full
+from store.disk import is_full
 from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
-from store.polls.locks import FOLDER
+from store.polls.locks import FOLDER, DamagedFileError
 from store.polls.secrets import mistakes
 from store.polls.spending import SUM, stored_sum
 from store.publishing import manifest

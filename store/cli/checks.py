@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from store.data_file import JsonPath
     from store.files import Catalogue, Files
-    from store.history import History, Stored
+    from store.history import History, PollLine
     from store.rankings.curation import NameResolution
     from store.rankings.products import ProductProfile
     from store.snapshot import Snapshot
@@ -116,9 +116,9 @@ def in_history(
     of_samples = 0
     newest = dict.fromkeys({*history.signatures(), *history.remembered()}, "")
     ids: set[str] = set()
-    named: dict[str, Stored] = {}
+    named: dict[str, PollLine] = {}
     files_of = _files(catalogue, newest)
-    ahead: dict[str, list[Stored]] = {}
+    ahead: dict[str, list[PollLine]] = {}
     for slug, own in files_of.items():
         logs = [history.read(file) for file in own]
         stored, problems = counting.records(logs, catalogue.withheld)
@@ -153,7 +153,7 @@ def in_history(
         yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
 
 
-def _without_text(named: Mapping[str, Stored], catalogue: Catalogue) -> Iterator[Problem]:
+def _without_text(named: Mapping[str, PollLine], catalogue: Catalogue) -> Iterator[Problem]:
     """Yield which instruments a line names, and no file says what they are."""
     for instrument in sorted(named.keys() - catalogue.instruments.keys()):
         first = named[instrument]
@@ -190,7 +190,7 @@ def _cost(assistants: Sequence[Assistant], questions: Sequence[str], decimals: i
 
 
 def _ahead(
-    ahead: Mapping[str, Sequence[Stored]], polled: int, now: datetime, severity: Severity
+    ahead: Mapping[str, Sequence[PollLine]], polled: int, now: datetime, severity: Severity
 ) -> Iterator[Problem]:
     """Yield why polls are yet to come: because of this machine's clock, or else each of them."""
     newest = {slug: max(s.poll.polled_at for s in late) for slug, late in ahead.items()}

@@ -17,15 +17,16 @@ from pathlib import Path
 import click
 from flask import current_app
 from msgspec import Struct
+from msgspec.structs import replace
 
 from store.cli import app_settings, plural, refuse, unknown_slug, with_data
-from store.counting import AheadError, doubt_clock, invented
+from store.counting import doubt_clock, invented
 from store.disk import check_room, is_full
 from store.files import Catalogue, Files
 from store.history import History, HistoryError
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.desk import ANSWERED, LEFT, NOT_ASKED, Desk, Summary
-from store.polls.due import DuePolls, Pair, PollLog, Rounds, levels
+from store.polls.due import AheadError, DuePolls, Pair, PollLog, Rounds, levels
 from store.polls.locks import is_held
 from store.polls.poller import Plan, take_turn
 from store.polls.report import ask_whether_there, quote, status_of
@@ -41,22 +42,13 @@ NO_USE = ("auth", "quota", LEFT)
 """Outcomes for which to wait is of no use: a key, the provider's account or a history is wrong."""
 
 
-class Run(Struct, frozen=True, kw_only=True):
-    """The assistants to ask and how: with ``rounds`` only what is due by these.
-
-    With ``through`` a paused assistant is asked one question, and more once it has answered. The
-    clock is one of --at if it ``pretends``.
-    """
+class Run(Struct, frozen=True):
+    """The assistants to ask and how; the clock is one of --at if it ``pretends``."""
 
     desk: Desk
     assistants: Sequence[Assistant]
-    slugs: tuple[str, ...] = ()
-    samples: int = 1
-    until_clear: int | None = None
-    rounds: Rounds | None = None
-    through: bool = False
-    cancel: bool = False
-    pretends: bool = False
+    plan: Plan
+    pretends: bool
 
 
 def instant(value: str) -> datetime:
@@ -142,8 +134,12 @@ def poll(  # noqa: PLR0913 - a command's options
         raise click.UsageError("--until-clear goes with neither --due nor --samples.")
     if max_usd is not None and math.isnan(max_usd):  # which a range lets through
         raise click.BadParameter('"nan" is not an amount', param_hint="--max-usd")
-    desk = _desk(at, max_usd)
-    chosen = _assistants(desk.catalogue, models)
+    settings = app_settings()
+    catalogue, history = _catalogue(settings.data_dir), History(settings.data_dir / "history")
+    log = PollLog(history, Clock((lambda: at) if at else utc_now))
+    record = partial(append, history, catalogue)
+    desk = Desk(settings, catalogue, log, record, threading.Event(), max_usd)
+    chosen = _assistants(catalogue, models)
     if at and any(assistant.api != "sample" for assistant in desk.catalogue.assistants):
         raise click.UsageError("--at is only for data whose assistants are all of api sample.")
     if show:
@@ -152,56 +148,50 @@ def poll(  # noqa: PLR0913 - a command's options
         answers = [ask_whether_there(desk, assistant) for assistant in chosen]
         click.echo("\n".join(sentence for sentence, _ in answers))
         sys.exit(0 if all(is_well for _, is_well in answers) else 1)
-    run = Run(
-        desk=desk,
-        assistants=chosen,
-        slugs=slugs,
-        samples=samples or 1,
-        until_clear=until_clear,
-        rounds=Rounds.of(desk.catalogue.site, samples) if due else None,
-        through=bool(slugs or models),
-        cancel=cancel,
-        pretends=at is not None,
-    )
-    sys.exit(0 if _carry_out(run, dry_run=dry_run) else 1)
+    rounds = Rounds.of(desk.catalogue.site, samples) if due else None
+    plan = Plan(rounds=rounds, slugs=slugs, through=bool(slugs or models), cancel=cancel)
+    run = Run(desk, chosen, plan, pretends=at is not None)
+    sys.exit(0 if _carry_out(run, samples or 1, until_clear, dry_run=dry_run) else 1)
 
 
-def _carry_out(run: Run, *, dry_run: bool) -> bool:
+def _carry_out(run: Run, samples: int, until_clear: int | None, *, dry_run: bool) -> bool:
     """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
-    desk, rounds = run.desk, run.rounds
-    for slug in run.slugs:
+    desk, plan, rounds = run.desk, run.plan, run.plan.rounds
+    for slug in plan.slugs:
         if slug not in desk.catalogue.categories:
             raise unknown_slug("category", slug, desk.catalogue.categories)
-    stands = desk.log.look(desk.catalogue)
-    for sentence in _unread(desk, stands, pretends=run.pretends):
+    due_polls = desk.log.look(desk.catalogue)
+    for sentence in _unread(desk, due_polls, pretends=run.pretends):
         click.echo(sentence, err=True)
-    fault = invented(sum(s.invented for s in stands.states.values()), desk.catalogue.site)
+    fault = invented(sum(s.invented for s in due_polls.states.values()), desk.catalogue.site)
     refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
-    pairs = [p for a in run.assistants for p in desk.pairs(a, run.slugs) if p.slug in stands.states]
-    passes = [stands.longest_waiting_first(pairs)] * run.samples
-    if run.cancel:
+    pairs = [
+        p for a in run.assistants for p in desk.pairs(a, plan.slugs) if p.slug in due_polls.states
+    ]
+    passes = [due_polls.longest_waiting_first(pairs)] * samples
+    if plan.cancel:
         passes = []
     elif rounds:
-        due = desk.due(pairs, stands, rounds)
-        passes = [stands.rest_of_rounds(due, rounds, desk.clock.now())]
-    elif run.until_clear:
+        due = desk.due(pairs, due_polls, rounds)
+        passes = [due_polls.rest_of_rounds(due, rounds, desk.clock.now())]
+    elif until_clear:
         today = rfc3339(desk.clock.now())[:10]
-        passes = [stands.unclear(pairs, run.until_clear, _certainties(), today)]
+        passes = [due_polls.unclear(pairs, until_clear, _certainties(), today)]
     calls = [pair for once in passes for pair in once]
     if dry_run:
         click.echo("\n".join(quote(calls, desk, is_due=rounds is not None)))
-        return not stands.unread
+        return not due_polls.unread
     is_open = any(desk.files.open_of(a.name, desk.catalogue) for a in run.assistants)
-    if not (calls or run.cancel or (is_open and rounds)):
+    if not (calls or plan.cancel or (is_open and rounds)):
         click.echo("Nothing is due." if rounds else "Nothing is to be asked.")
-        return not stands.unread
+        return not due_polls.unread
     check_ready(desk, pretends=run.pretends)
     # what is due is read anew in each turn, after the lock is had
-    is_well = summarise(carry_out(run, [None] if run.cancel or rounds else passes, len(calls)))
-    if run.until_clear:
+    is_well = summarise(carry_out(run, [None] if plan.cancel or rounds else passes, len(calls)))
+    if until_clear:
         current_app.extensions["store"].reload()
         click.echo(levels(pairs, _certainties()))
-    return is_well and not stands.unread
+    return is_well and not due_polls.unread
 
 
 def _certainties() -> Mapping[str, Certainty]:
@@ -210,28 +200,18 @@ def _certainties() -> Mapping[str, Certainty]:
     return {slug: board.certainty for slug, board in boards.items() if not board.next_question}
 
 
-def _unread(desk: Desk, stands: DuePolls, *, pretends: bool) -> list[str]:
+def _unread(desk: Desk, due_polls: DuePolls, *, pretends: bool) -> list[str]:
     """Return in sentences what of history cannot be read and so is not polled."""
-    ahead = {error.slug: error.time for error in stands.unread if isinstance(error, AheadError)}
-    polled = len(ahead) + sum(bool(states.latest_time) for states in stands.states.values())
+    ahead = {error.slug: error.time for error in due_polls.unread if isinstance(error, AheadError)}
+    polled = len(ahead) + sum(bool(states.latest_time) for states in due_polls.states.values())
     now = desk.clock.now()
     doubt = doubt_clock(ahead, polled, now)
     if doubt and pretends:
         doubt = f"{len(ahead):,} categories have later answers than {rfc3339(now)}; they are left"
     sentences = [str(desk.log.history.fault)] if desk.log.history.fault else []
     sentences += [f"{doubt}."] if doubt else []
-    others = [e for e in stands.unread if not (doubt and isinstance(e, AheadError))]
+    others = [e for e in due_polls.unread if not (doubt and isinstance(e, AheadError))]
     return sentences + [f"{e}; its category is left alone" for e in dict.fromkeys(map(str, others))]
-
-
-def _desk(at: datetime | None, max_usd: float | None) -> Desk:
-    """Return what a call of the command works with; its clock may pretend that it is some time."""
-    settings = app_settings()
-    catalogue = _catalogue(settings.data_dir)
-    history = History(settings.data_dir / "history")
-    log = PollLog(history, Clock((lambda: at) if at else utc_now))
-    record = partial(append, history, catalogue)
-    return Desk(settings, catalogue, log, record, threading.Event(), max_usd)
 
 
 def _catalogue(directory: Path) -> Catalogue:
@@ -267,15 +247,15 @@ def _assistants(catalogue: Catalogue, names: Sequence[str]) -> list[Assistant]:
 
 def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
     """Say how polling stands; return whether nothing needs a person."""
-    stands = desk.log.look(desk.catalogue)
-    faults = _unread(desk, stands, pretends=False)
+    due_polls = desk.log.look(desk.catalogue)
+    faults = _unread(desk, due_polls, pretends=False)
     faults += [fault for fault in (desk.clock.fault(), desk.budget.fault()) if fault]
     if is_full(desk.settings.data_dir):
         faults.append("The disk is full, so that nothing is polled: make room.")
     is_scheduled = False
     statuses = []
     try:
-        statuses = [status_of(assistant, desk, stands) for assistant in chosen]
+        statuses = [status_of(assistant, desk, due_polls) for assistant in chosen]
         is_scheduled = is_held(desk.locks / LOCK)
     except OSError as error:
         faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
@@ -331,9 +311,7 @@ def _ask_one(
     tell = partial(click.echo, f"{name}: another process asks it; waiting for its turn.", err=True)
     notify = cache(tell)  # once, however many turns it takes
     waiting = None if pairs is None else deque(p for p in pairs if p.assistant.name == name)
-    plan = Plan(
-        waiting=waiting, rounds=run.rounds, slugs=run.slugs, through=run.through, cancel=run.cancel
-    )
+    plan = replace(run.plan, waiting=waiting)
     while not (run.desk.stop.is_set() or result.is_over):
         before = result.looked_at
         try:
@@ -345,7 +323,7 @@ def _ask_one(
         advance(result.looked_at - before)
         plan.follow = plan.through = False  # one question through a pause, whatever came of it
         is_idle = result.looked_at == before
-        if run.cancel or is_idle or (waiting is not None and not waiting):
+        if plan.cancel or is_idle or (waiting is not None and not waiting):
             return
     for _ in waiting or ():
         result.count(LEFT)

@@ -1,4 +1,4 @@
-"""What an operator's machines are told: metrics, and systemd that the service is ready and well.
+"""Signals to an operator's machines: metrics, and to systemd that the service is ready and well.
 
 With ``WatchdogSec=`` in the unit, systemd restarts a service that falls silent for so long; a
 worker that hangs alone is replaced by gunicorn before. Sources: sd_notify(3),
@@ -10,18 +10,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from flask import Flask
 from gunicorn.systemd import sd_notify
 
+from store.store import Store
 from store.web.health import UNSEEN_AFTER
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from flask import Flask
-
-    from store.store import Store
 
 log = logging.getLogger(__name__)
 

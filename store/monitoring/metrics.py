@@ -18,7 +18,7 @@ import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Histogram, core
 
 from store.rankings.poll_states import usd_on
-from store.web.health import examine
+from store.web.health import examine, last_answer
 from store.web.openapi import VERSION
 
 if TYPE_CHECKING:
@@ -105,13 +105,12 @@ class Collector:
         now, state = self._clock(), schedule() if schedule else None
         health = examine(store, now, state, meaning)
         yield core.InfoMetricFamily("consensus_build", "The service.", {"version": VERSION})
-        yield from _of_assistants(store, health, state)
-        yield from _of_store(store, health, f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}")
+        yield from _of_assistants(store, state)
+        today = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
+        yield from _of_store(store, health, state, today)
 
 
-def _of_assistants(
-    store: Store, health: Health, schedule: ScheduleState | None
-) -> Iterator[core.Metric]:
+def _of_assistants(store: Store, schedule: ScheduleState | None) -> Iterator[core.Metric]:
     polls = core.CounterMetricFamily(
         "consensus_polls", "Polls in the history.", labels=("assistant", "outcome")
     )
@@ -123,18 +122,19 @@ def _of_assistants(
     answered = _gauge("consensus_last_success_timestamp_seconds", "When it last answered.")
     paused = _gauge("consensus_paused", "Whether it is left alone for a while.")
     due = _gauge("consensus_due_polls", "Its polls that are due.")
-    for assistant in health.assistants:
-        name = [assistant.name]
-        if assistant.last_answer and assistant.answer_age is not None:
-            answered.add_metric(name, datetime.fromisoformat(assistant.last_answer).timestamp())
+    for model in store.snapshot.models:
+        if time_ := last_answer(store.snapshot, model):
+            answered.add_metric([model], datetime.fromisoformat(time_).timestamp())
         if schedule and schedule.polling:
-            paused.add_metric(name, assistant.name in schedule.pauses)
-            due.add_metric(name, schedule.due.get(assistant.name, 0))
+            paused.add_metric([model], model in schedule.pauses)
+            due.add_metric([model], schedule.due.get(model, 0))
     yield from (polls, answered, paused, due)
 
 
-def _of_store(store: Store, health: Health, today: str) -> Iterator[core.Metric]:
-    snapshot, scheduler = store.snapshot, health.scheduler
+def _of_store(
+    store: Store, health: Health, scheduler: ScheduleState | None, today: str
+) -> Iterator[core.Metric]:
+    snapshot = store.snapshot
     leader = scheduler.polling if scheduler else None
     values: Mapping[str, tuple[str, float | None]] = {
         "spent_today_usd": ("What today's polls cost.", usd_on(today, snapshot.polled.values())),

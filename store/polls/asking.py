@@ -74,6 +74,7 @@ def encode_instrument(assistant: Assistant, key: str | None = None) -> bytes:
     request = PROVIDERS[assistant.api].build_request(
         replace(assistant, tier=None), Prompt("{system}", "{prompt}"), None
     )
+    # the tier changes the price of an answer, and is not known to change the answer
     instrument = Instrument(
         version=1,
         api=assistant.api,
@@ -84,7 +85,7 @@ def encode_instrument(assistant: Assistant, key: str | None = None) -> bytes:
         prompt=words.user,
         request=dict(request.body),
     )
-    return secrets.body_without(key, msgspec.json.encode(instrument, order="sorted"))
+    return secrets.redact_body(key, msgspec.json.encode(instrument, order="sorted"))
 
 
 def keep_instrument(directory: Path, assistant: Assistant, key: str | None) -> str | None:
@@ -101,6 +102,7 @@ def keep_instrument(directory: Path, assistant: Assistant, key: str | None) -> s
     path = directory / FOLDER / f"{instrument_id(data)}.json"
     if not path.exists():
         make_folder(path.parent)
+        # no record may name a file that a power cut has taken
         sync_directory(directory)
         atomic_write(path, data)
         sync_directory(path.parent)
@@ -175,7 +177,7 @@ def _unexpected(
     assistant: Assistant, slug: str, question: str, key: str | None, *notes: str
 ) -> Outcome:
     """Return the failed poll that an unforeseen exception stands for; its trace is logged."""
-    trace = secrets.without(key, traceback.format_exc())
+    trace = secrets.redact(key, traceback.format_exc())
     log.error("asking %s about %s failed unexpectedly: %s", assistant.name, slug, trace)
     return outcome_of(assistant, slug, question, Reply(outcome=UNEXPECTED, notes=notes))
 
@@ -185,6 +187,7 @@ def _ask_with_more_room(
 ) -> Reply:
     """Ask again with twice the room after a cut-off answer, unless ``extra`` sets the room."""
     wider = replace(assistant, max_output_tokens=2 * assistant.max_output_tokens)
+    # extra may set the room under the name of another server, which is not doubled
     request = request_for(wider, question, sender.secret)
     if request_for(assistant, question).body == request.body:
         return first
@@ -239,12 +242,13 @@ def outcome_of(
         if tokens
         else None,
     )
-    poll = secrets.poll_without(key, poll)
+    # once more, for cleaning may have joined a key that hidden characters parted
+    poll = msgspec.convert(secrets.redact(key, msgspec.to_builtins(poll)), Poll)
     decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
     return Outcome(poll, reply.pause, reply.at)
 
 
 def _shown(text: str, key: str | None) -> str:
     """Return text from outside, cleaned and cut; the key goes between, so that none is left."""
-    whole = secrets.without(key, clean(text))
+    whole: str = secrets.redact(key, clean(text))
     return whole if len(whole) <= SHOWN else f"{whole[:SHOWN]}…"

@@ -13,9 +13,10 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from store.disk import DamagedFileError, atomic_write, make_folder, sync_directory
+from store.disk import atomic_write, make_folder, sync_directory
 from store.files import Catalogue
 from store.polls.due import Key
+from store.polls.locks import DamagedFileError
 from store.rankings.poll_states import Pause
 from store.records import Assistant, Natural
 
@@ -53,7 +54,7 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether its questions are under way."""
+        """True while its questions are under way."""
         return self.state != "failed"
 
     def identity(self, number: int) -> str:
@@ -103,6 +104,7 @@ class BatchFiles:
         """
         data = msgspec.json.format(msgspec.json.encode(batch)) + b"\n"
         make_folder(self._home)
+        # what is sent is billed: the file must outlive a power cut, and its folder with it
         sync_directory(self._home.parent)
         atomic_write(self._home / f"{batch.key}.json", data, 0o640)
         sync_directory(self._home)
@@ -142,6 +144,7 @@ class BatchFiles:
 
         Whoever changed its entry in models.json may have mended what failed.
         """
+        # the whole entry is compared: whoever changed it need not wait
         failed = [b for b in self.all() if b.failed_at and b.assistant == assistant]
         if not failed:
             return None

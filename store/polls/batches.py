@@ -22,7 +22,7 @@ from store.polls.desk import Desk, Summary
 from store.polls.due import DuePolls, Pair
 from store.polls.prices import at_reduced_price, micros, missing_prices
 from store.polls.providers import PROVIDERS, queue_of
-from store.polls.providers.envelopes import Request, Response, read_object, text
+from store.polls.providers.envelopes import Response, read_object, text
 from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.secrets import Unready
 from store.records import Assistant, Failure, Poll
@@ -96,6 +96,7 @@ class Batching:
             items=tuple(items),
             instrument=instrument,
         )
+        # the intent is on disk before anything is sent: a kill then leaves a batch that is known
         try:
             self._files.write(batch)
         except OSError:
@@ -203,6 +204,7 @@ class Batching:
             if batch.cancelled_at is None:
                 return False
             return now - datetime.fromisoformat(batch.cancelled_at) >= RECHECK_AFTER
+        # a batch that ended without naming its results may name them a moment later
         lists_none = not remote.files and remote.unasked == UNASKED["missing"]
         return not lists_none or batch.age(now) > CANCEL_AFTER
 
@@ -249,7 +251,7 @@ class Batching:
             if batch.age(self._desk.clock.now()) > GIVE_UP_AFTER:
                 self._fail(batch, "Not all of its answers were recorded.", batch.reserved)
             return
-        if batch.cancelled_at:
+        if batch.cancelled_at:  # kept as failed, so that no other is begun at once
             self._fail(replace(batch, reserved=0), "One was cancelled, or came late.", 0)
         else:
             self._files.forget(batch)
@@ -303,15 +305,12 @@ class _Line:
 
     def __init__(self, desk: Desk, assistant: Assistant) -> None:
         self._assistant = assistant
-        self._sender = desk.sender(assistant, size=SIZE)
+        sender = desk.sender(assistant, size=SIZE)
+        self.call = sender.call
         queue = queue_of(assistant)
         if queue is None:
             raise Unready(f"{assistant.name}: no queue for its batches is known")
-        self.queue = queue(assistant, self._sender.secret)
-
-    def call(self, request: Request) -> Response:
-        """Send one request."""
-        return self._sender.call(request)
+        self.queue = queue(assistant, sender.secret)
 
     def read_batch(self, response: Response) -> Remote | None:
         """Return the batch that a response describes, if it describes one."""
@@ -350,7 +349,7 @@ def _cost(assistant: Assistant, poll: Poll, result: Response | Failure) -> int:
     return 0 if is_free else cost_of(assistant, poll.question)
 
 
-def share(desk: Desk, assistant: Assistant, stands: DuePolls, summary: Summary) -> float | None:
+def share(desk: Desk, assistant: Assistant, due_polls: DuePolls, summary: Summary) -> float | None:
     """Return the US dollars that an assistant's batches may take now; ``None`` without a limit.
 
     Each assistant has the part of a limit that asks all of them equally many questions, and takes
@@ -363,7 +362,7 @@ def share(desk: Desk, assistant: Assistant, stands: DuePolls, summary: Summary) 
     part = cost_of(assistant, question) / total if total else 1
     shares = []
     if budget.daily_usd is not None:
-        spent = stands.usd_on(name, rfc3339(desk.clock.now())[:10])
+        spent = due_polls.usd_on(name, rfc3339(desk.clock.now())[:10])
         reserved = sum(batch.reserved for batch in desk.files.open_of(name, desk.catalogue)) / 1e6
         shares.append(budget.daily_usd * part - spent - reserved)
     if budget.run_usd is not None:

@@ -69,7 +69,7 @@ class Summary(Struct):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more should be asked of the assistant now."""
+        """True if nothing more should be asked of the assistant now."""
         return bool(self.pause or self.limit or self.fault)
 
     @property
@@ -139,15 +139,13 @@ class Desk:
             Unready: its entry in models.json has a fault, or its key is missing or cannot be sent.
             SettingsError: the file of its key cannot be read.
         """
-        limits = msgspec.structs.replace(self.limits, size=max(self.limits.size, size))
-        if assistant.tier == "flex":
-            limits = msgspec.structs.replace(limits, read=FLEX_LIMITS.read, total=FLEX_LIMITS.total)
+        limits = FLEX_LIMITS if assistant.tier == "flex" else self.limits
         return Sender(
             assistant,
             self.stop,
             secret=key_of(assistant, self.settings.secret),
             proxy=self.settings.proxy,
-            limits=limits,
+            limits=msgspec.structs.replace(limits, size=max(limits.size, size)),
             clock=self.clock,
         )
 
@@ -156,11 +154,11 @@ class Desk:
         categories = self.catalogue.categories
         return [Pair(slug, categories[slug], assistant) for slug in slugs or categories]
 
-    def due(self, pairs: Sequence[Pair], stands: DuePolls, rounds: Rounds) -> list[Pair]:
+    def due(self, pairs: Sequence[Pair], due_polls: DuePolls, rounds: Rounds) -> list[Pair]:
         """Return which of these pairs are due and not with a provider, longest waiting first."""
         under_way = self.files.under_way(self.catalogue)
         free = [pair for pair in pairs if pair.key not in under_way]
-        return stands.due(free, rounds, self.clock.now())
+        return due_polls.due(free, rounds, self.clock.now())
 
     def append(self, outcome: Outcome, summary: Summary, instrument: str | None) -> None:
         """Append a poll to history with its instrument and the end of its pause; then count it.

@@ -12,14 +12,23 @@ from itertools import pairwise, takewhile
 
 from msgspec import Struct
 
-from store.counting import CLOCK_TOLERANCE, history_files, latest_time, states_of
+from store.counting import (
+    CLOCK_TOLERANCE,
+    as_known,
+    beyond,
+    history_files,
+    in_order,
+    latest_time,
+    losses,
+    records,
+)
 from store.disk import signature_at
 from store.files import Catalogue
-from store.history import History, HistoryError
+from store.history import History, HistoryError, PollLine
 from store.polls.clocks import Clock
 from store.rankings.certainty import Certainty, Level
 from store.rankings.poll_states import Pause, PollState, PollStates, recorded_pause, usd_on
-from store.records import Assistant, Category, Site
+from store.records import Assistant, Category, Poll, Site
 
 RETRIED_SOONER = frozenset({"network", "timeout", "http", "rate_limited", "quota", "auth"})
 FIRST_RETRY = timedelta(hours=6)
@@ -49,7 +58,7 @@ class Pair(Struct, frozen=True):
 
 
 class Rounds(Struct, frozen=True):
-    """How often a pair is asked: so many days between rounds, so many answers in each.
+    """The pace at which a pair is asked: days between rounds, and answers in each.
 
     A round is what answers of a pair lie less than ``every_days`` apart. It takes ``samples``
     answers, and ``at_first`` while its question or served model has had fewer than these.
@@ -104,11 +113,12 @@ class Rounds(Struct, frozen=True):
             return last - CLOCK_TOLERANCE  # a record's time may lie so far ahead
         if state.failure not in RETRIED_SOONER:
             return last + regular
+        # bounded, for a timedelta of 2 ** 40 cannot be
         return last + min(regular, FIRST_RETRY * (1 << min(len(state.failed_at) - 1, 16)))
 
 
 class DuePolls(Struct, frozen=True):
-    """Where polling stands in each category whose history could be read, and what follows from it.
+    """The state of polling in each category whose history could be read, and what follows from it.
 
     ``unread`` says why others could not be.
     """
@@ -182,8 +192,20 @@ def levels(pairs: Iterable[Pair], certainties: Mapping[str, Certainty]) -> str:
     return f"Categories: {', '.join(parts)}."
 
 
+class AheadError(HistoryError):
+    """The newest poll of a category is later than now, so that nobody knows when it was made."""
+
+    def __init__(self, slug: str, newest: PollLine, now: datetime) -> None:
+        self.slug = slug
+        self.time = newest.poll.polled_at
+        super().__init__(
+            f"history/{newest.file}.jsonl:{newest.line}:1: a poll of {self.time}, which is yet to "
+            f"come (it is {now:%Y-%m-%d %H:%M} UTC); `flask check` says what to do"
+        )
+
+
 class PollLog:
-    """Where polling of each category stands by its history, read again where that has changed."""
+    """The state of polling by each category's history, read again where that has changed."""
 
     def __init__(self, history: History, clock: Clock) -> None:
         self.history = history
@@ -191,10 +213,11 @@ class PollLog:
         self._states: dict[str, tuple[object, PollStates]] = {}
 
     def states_of(self, slug: str, catalogue: Catalogue) -> PollStates:
-        """Return how polling of a category stands.
+        """Return how polling of a category stands; a withheld poll beyond now never was.
 
         Raises:
-            HistoryError: nobody knows; see :func:`store.counting.states_of`.
+            HistoryError: a file cannot be read, so that nobody knows what was asked and when.
+            AheadError: likewise, for it holds a poll beyond now that is not withheld.
         """
         now = self.clock.now()
         files = history_files(slug, catalogue.categories)
@@ -205,9 +228,20 @@ class PollLog:
         is_same = None not in signatures and before and before[0] == basis
         if before and is_same and before[1].latest_time <= latest_time(now):
             return before[1]
-        states = states_of(self.history, slug, catalogue, now)
+        states = PollStates.of(self._counted(slug, catalogue, now), category)
         self._states[slug] = basis, states
         return states
+
+    def _counted(self, slug: str, catalogue: Catalogue, now: datetime) -> list[Poll]:
+        logs = [self.history.read(file) for file in history_files(slug, catalogue.categories)]
+        for problem in losses(logs):
+            raise HistoryError(str(problem))
+        stored, _ = records(logs, catalogue.withheld)
+        if ahead := beyond(stored, catalogue.withheld, now):
+            raise AheadError(slug, max(ahead, key=lambda late: late.poll.polled_at), now)
+        latest, ordered = latest_time(now), in_order(stored, catalogue.withheld)
+        polls = (line.poll for line in ordered if line.poll.polled_at <= latest)
+        return as_known(polls, catalogue.former_names)
 
     def usd_on(self, day: str) -> float:
         """Return what the polls of a UTC day cost, as of the last look at each category."""
@@ -215,7 +249,7 @@ class PollLog:
 
     def look(self, catalogue: Catalogue) -> DuePolls:
         """Return how polling of all categories stands."""
-        self.history.signatures()  # it looks at the ledger
+        self.history.signatures()  # looks at the ledger, once for all categories
         states: dict[str, PollStates] = {}
         unread: list[HistoryError] = []
         for slug in catalogue.categories:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -14,6 +15,16 @@ FOLDER = ".locks"
 """The folder of locks and of the day's spending; nothing in it is worth keeping."""
 LOOK = 0.1
 """Seconds between two tries of who waits for a lock."""
+
+
+class DamagedFileError(OSError):
+    """A file of this service's own cannot be understood; the sentence says what to do."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(errno.EIO, sentence)
+
+    def __str__(self) -> str:
+        return self.strerror or ""
 
 
 @contextmanager
@@ -57,6 +68,7 @@ def is_held(path: Path) -> bool:
         OSError: the file cannot be opened.
     """
     try:
+        # read-only, so that who may only look at the data can ask too
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False

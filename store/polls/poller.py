@@ -89,15 +89,15 @@ def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> No
     """Read what is paused and due, and ask it."""
     desk.check_prices(assistant)
     sender, summary = desk.sender(assistant), batching.summary
-    stands = desk.log.look(desk.catalogue)
+    due_polls = desk.log.look(desk.catalogue)
     waiting = plan.waiting
     if waiting is None:
         rounds = plan.rounds or Rounds.of(desk.catalogue.site)
-        due = desk.due(desk.pairs(assistant, plan.slugs), stands, rounds)
+        due = desk.due(desk.pairs(assistant, plan.slugs), due_polls, rounds)
         waiting = deque(pair for pair in due if pair.key not in summary.left)
     summary.due = len(waiting)
     now = desk.clock.now()
-    pause = stands.pause_of(assistant.name, now)
+    pause = due_polls.pause_of(assistant.name, now)
     if pause and (pause.stated or not plan.through):
         summary.pause = pause
     if summary.pause or not waiting:
@@ -109,10 +109,10 @@ def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> No
         return
     is_worth_it = plan.waiting is None and assistant.batch and len(waiting) >= WORTH_IT
     if is_worth_it and not (pause or desk.files.pause_of(assistant, now)):
-        batching.begin(list(waiting), instrument, share(desk, assistant, stands, summary))
+        batching.begin(list(waiting), instrument, share(desk, assistant, due_polls, summary))
         return
     most = 1 if pause else plan.most
-    Questions(desk, sender, waiting, stands, summary, instrument).ask(most)
+    Questions(desk, sender, waiting, due_polls, summary, instrument).ask(most)
 
 
 class Questions:
@@ -123,7 +123,7 @@ class Questions:
         desk: Desk,
         sender: Sender,
         waiting: deque[Pair],
-        stands: DuePolls,
+        due_polls: DuePolls,
         summary: Summary,
         instrument: str | None,
     ) -> None:
@@ -132,7 +132,7 @@ class Questions:
         self._waiting = waiting
         self._summary = summary
         self._instrument = instrument
-        states = stands.of_model(sender.assistant.name)
+        states = due_polls.of_model(sender.assistant.name)
         answered = max((state.answered_at for state in states if state.answered_at), default="")
         self._out_of_reach = sum(
             state.failure in OUT_OF_REACH and state.polled_at > answered for state in states
@@ -144,9 +144,13 @@ class Questions:
         self._landed: queue.SimpleQueue[tuple[Charge, Outcome | Unsent]] = queue.SimpleQueue()
 
     def ask(self, most: int) -> None:
-        """Ask so many, until something forbids it, or all is to stop; wait for the answers."""
+        """Ask so many, until something forbids it, or all is to stop; wait for the answers.
+
+        After a stop they are waited for a little, then what was sent is recorded as interrupted.
+        """
         self._left = most
         stop, concurrency = self._desk.stop, self._sender.assistant.concurrency
+        # once the main thread has ended the interpreter waits for this one
         while not stop.is_set() and threading.main_thread().is_alive():
             may_start = self._waiting and self._left and not self._summary.is_over
             if may_start and len(self._flights) < concurrency:
@@ -155,7 +159,14 @@ class Questions:
                 self._land()
             else:
                 break
-        self._give_up()
+        end = time.monotonic() + GRACE / 2
+        while self._flights and time.monotonic() < end:
+            self._land()
+        sentence = "The poll was stopped while it was on its way."
+        for charge, (pair, _) in self._flights.items():
+            is_sent = charge.sent_at is not None
+            self._conclude(pair, give_up(pair, "interrupted", sentence) if is_sent else Unsent())
+        self._flights.clear()
 
     def _start(self) -> None:
         """Begin to ask the first pair, unless it is not to be asked; or leave it for later."""
@@ -170,6 +181,7 @@ class Questions:
             return
         try:
             states = desk.log.states_of(pair.slug, desk.catalogue)
+            # an answer that cannot be recorded would be paid for again and again
             desk.log.history.check_appendable(pair.slug, rfc3339(now))
         except HistoryError as error:  # nobody knows when it was asked, or its answer is lost
             self._waiting.popleft()
@@ -183,25 +195,23 @@ class Questions:
             self._conclude(pair, ask_sample(pair, now, repeat))
             return
         charge = Charge(desk.budget, reserve_of(pair.assistant, pair.category.question))
+
+        def ask_and_land() -> None:
+            self._landed.put((charge, ask(pair, self._sender, charge)))
+
         try:
             if charge.reserve():
                 self._waiting.popleft()
                 self._left -= 1
-                self._fly(pair, charge)
+                self._flights[charge] = pair, time.monotonic() + self._sender.limits.total + GRACE
+                name = f"poll {pair.assistant.name}"
+                threading.Thread(target=ask_and_land, name=name, daemon=True).start()
             elif self._flights:  # most of them cost less than their reserve
                 self._land()
             else:
                 self._summary.limit = desk.budget.reached(charge.amount) or self._summary.limit
         except OSError as error:
             self._summary.fault = f"the day's spending cannot be kept: {error.strerror}"
-
-    def _fly(self, pair: Pair, charge: Charge) -> None:
-        self._flights[charge] = pair, time.monotonic() + self._sender.limits.total + GRACE
-
-        def ask_and_land() -> None:
-            self._landed.put((charge, ask(pair, self._sender, charge)))
-
-        threading.Thread(target=ask_and_land, name=f"poll {pair.key[1]}", daemon=True).start()
 
     def _land(self) -> None:
         """Wait a moment for a question to come back, and give up those that are late."""
@@ -215,17 +225,6 @@ class Questions:
             sentence = f"The poll took over {self._sender.limits.total:g} seconds."
             pair, _ = self._flights.pop(charge)
             self._conclude(pair, give_up(pair, "timeout", sentence))
-
-    def _give_up(self) -> None:
-        """Wait a little for what is on its way, then record that what was sent is given up."""
-        end = time.monotonic() + GRACE / 2
-        while self._flights and time.monotonic() < end:
-            self._land()
-        sentence = "The poll was stopped while it was on its way."
-        for charge, (pair, _) in self._flights.items():
-            is_sent = charge.sent_at is not None
-            self._conclude(pair, give_up(pair, "interrupted", sentence) if is_sent else Unsent())
-        self._flights.clear()
 
     def _conclude(self, pair: Pair, outcome: Outcome | Unsent) -> None:
         """Record what came of a question and count it."""

@@ -95,6 +95,7 @@ def check_cost(assistant: Assistant, reserved: int, reply: Reply) -> Reply:
     """
     if reply.tokens is None:
         return reply
+    # every request has input, so that a count of 0 is not a count
     if reply.tokens.input == 0:
         return replace(reply, tokens=None, notes=(*reply.notes, UNCOUNTED))
     spent = micros(price_of(assistant, reply) or 0)

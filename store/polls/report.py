@@ -38,7 +38,7 @@ EXPECTED_OUTPUT = 0.375
 """The part of the output's most that is expected: 1,500 of 4,000 tokens."""
 
 
-def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:
+def status_of(assistant: Assistant, desk: Desk, due_polls: DuePolls) -> list[str]:
     """Return how an assistant stands: a line for people, and one for each thing that is wrong.
 
     Raises:
@@ -47,11 +47,11 @@ def status_of(assistant: Assistant, desk: Desk, stands: DuePolls) -> list[str]:
     name, now, files = assistant.name, desk.clock.now(), desk.files
     catalogue, rounds = desk.catalogue, Rounds.of(desk.catalogue.site)
     pairs = desk.pairs(assistant)
-    due = desk.due(pairs, stands, rounds)
-    states = stands.of_model(name)
+    due = desk.due(pairs, due_polls, rounds)
+    states = due_polls.of_model(name)
     answered = max((state.answered_at for state in states if state.answered_at), default=None)
-    spent = stands.usd_on(name, rfc3339(now)[:10])
-    pause, batch_pause = stands.pause_of(name, now), files.pause_of(assistant, now)
+    spent = due_polls.usd_on(name, rfc3339(now)[:10])
+    pause, batch_pause = due_polls.pause_of(name, now), files.pause_of(assistant, now)
     batches = files.open_of(name, catalogue)
     parts = [f"{len(due)} of {len(pairs)} due"]
     parts += ["being asked now"] if is_held(path_of(desk.locks, name)) else []

@@ -26,7 +26,7 @@ _LAST = ("beck", "croft", "dane", "fell", "garth", "holm", "mere", "nook", "stow
 
 
 class _Quality(NamedTuple):
-    """What can be said of anything, for, against, and what would help."""
+    """Phrases on one quality: for a product, against it, and what would help."""
 
     strength: str
     weakness: str

@@ -86,8 +86,9 @@ class Schedule:
         self._busy: set[str] = set()
         self._fault: str | None = None
         self._unsettled: Problem | None = None
-        self._looks: dict[str, AssistantLook] = {}
+        self._statuses: dict[str, AssistantStatus] = {}
         logging.getLogger("apscheduler").setLevel(logging.ERROR)  # each round has a line of ours
+        # a pool for 64 assistants at once; a look that is late is made all the same
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
             executors={"default": ThreadPoolExecutor(64)},
@@ -103,17 +104,16 @@ class Schedule:
 
     def status(self) -> ScheduleState:
         """Return how the schedule stands, for :mod:`store.web.health`."""
-        now, looks = self._clock.now(), sorted(self._looks.copy().items())
-        pauses = {name: look.pause for name, look in looks if look.pause and look.pause.until > now}
-        reasons = [
-            f"{n} is paused {pauses[n]}." for n, k in looks if n in pauses and not k.is_capped
-        ]
-        reasons += [reason for _, look in looks for reason in look.faults.values()]
+        now, statuses = self._clock.now(), sorted(self._statuses.copy().items())
+        paused = [(n, s, s.pause) for n, s in statuses if s.pause and s.pause.until > now]
+        pauses = {name: pause for name, _, pause in paused}
+        reasons = [f"{name} is paused {pause}." for name, s, pause in paused if not s.is_capped]
+        reasons += [reason for _, status in statuses for reason in status.faults.values()]
         reasons += filter(None, (self._closing.reason, self._fault))
         is_alive = time.monotonic() < self._looked_at + self._late and not self._stop.is_set()
         if not is_alive:
             reasons.append("The schedule does not run; restart the server.")
-        due = {name: look.due for name, look in looks} if self._is_elected else {}
+        due = {name: status.due for name, status in statuses} if self._is_elected else {}
         since = rfc3339(self._begun)
         return ScheduleState(
             is_alive, self._is_elected, since, tuple(dict.fromkeys(reasons)), pauses, due
@@ -186,12 +186,12 @@ class Schedule:
         jobs = {job.id: job for job in self._scheduler.get_jobs() if job.id != LOCK}
         for name in jobs.keys() - names:
             self._scheduler.remove_job(name)
-            self._looks.pop(name, None)
+            self._statuses.pop(name, None)
         for job in jobs.values():
             if job.next_run_time > now + timedelta(seconds=2 * self._settings.poll_tick):
                 job.modify(next_run_time=now)  # the clock was set back
         for name in sorted(names - jobs.keys()):
-            self._looks[name] = AssistantLook(name)
+            self._statuses[name] = AssistantStatus(name)
             self._scheduler.add_job(
                 self._job,
                 "interval",
@@ -202,51 +202,54 @@ class Schedule:
             )
 
     def _job(self, name: str) -> None:
-        """Look after one assistant."""
-        look = self._looks.setdefault(name, AssistantLook(name))
-        is_resting = look.resumes_at > time.monotonic()
+        """Look after one assistant; what needs a person is logged once."""
+        status = self._statuses.setdefault(name, AssistantStatus(name))
+        is_resting = status.resumes_at > time.monotonic()
         if self._stop.is_set() or is_resting or self._store.snapshot.unsettled:
             return
         self._busy.add(name)
+        before = status.faults
         try:
-            self._take_turn(look)
+            self._take_turn(status)
         except (Unready, SettingsError) as error:
-            look.tell({f"{error}": f"{name} lacks what it needs to be asked; see the log."})
+            status.faults = {f"{error}": f"{name} lacks what it needs to be asked; see the log."}
         except (HistoryError, OSError) as error:
             public = f"{name} is not asked: history or .locks cannot be used; see the log."
-            look.tell({f"it is not asked: {error}": public})
+            status.faults = {f"it is not asked: {error}": public}
         except Exception:  # what it was paid for may not have been recorded
             log.exception("polling %s failed unexpectedly", name)
-            look.resumes_at = time.monotonic() + HOUR
+            status.resumes_at = time.monotonic() + HOUR
             public = f"{name} is not asked for an hour after a fault of the program; see the log."
-            look.tell({"it is not asked for an hour": public})
+            status.faults = {"it is not asked for an hour": public}
         finally:
             self._busy.discard(name)
+        for sentence in status.faults.keys() - before.keys():
+            log.warning("%s: %s", name, sentence)
 
-    def _take_turn(self, look: AssistantLook) -> None:
+    def _take_turn(self, status: AssistantStatus) -> None:
         """Take a turn with one assistant and log what came of it.
 
         It asks so little that a round of all categories is spread over a day.
         """
         catalogue = self._store.snapshot.catalogue
         answers = len(catalogue.categories) * Rounds.of(catalogue.site).most
-        look.turns += 1
+        status.turns += 1
         plan = Plan(
             most=min(MOST, math.ceil(answers * self._settings.poll_tick / DAY)),
-            follow=look.turns % FOLLOW_TURNS == 1,
+            follow=status.turns % FOLLOW_TURNS == 1,
         )
         desk = Desk(self._settings, catalogue, self._log, self._store.record, self._stop)
         summary = Summary()
-        if not take_turn(desk, look.name, plan, summary):
+        if not take_turn(desk, status.name, plan, summary):
             return
         if summary.polled or summary.batched:
             reasons = "".join(f"; {what}: {why}" for what, why in sorted(summary.reasons.items()))
             level = logging.WARNING if reasons else logging.INFO
-            log.log(level, "%s: %s%s", look.name, summary, reasons)
-        look.take_in(summary, self._clock.now(), is_followed=plan.follow)
+            log.log(level, "%s: %s%s", status.name, summary, reasons)
+        status.take_in(summary, self._clock.now(), is_followed=plan.follow)
 
 
-class AssistantLook(Struct):
+class AssistantStatus(Struct):
     """The state of an assistant when its job last looked after it; anybody may read it.
 
     ``pause`` is why it is left alone, ``is_capped`` if by a limit of money, which is not a fault.
@@ -264,34 +267,25 @@ class AssistantLook(Struct):
     wrong: Sequence[str] = ()
     lasting: Sequence[str] = ()
 
-    def tell(self, faults: Mapping[str, str]) -> None:
-        """Take in what needs a person; each is logged once."""
-        for sentence in faults.keys() - self.faults.keys():
-            log.warning("%s: %s", self.name, sentence)
-        self.faults = faults
-
     def take_in(self, summary: Summary, now: datetime, *, is_followed: bool) -> None:
         """Take in the summary of a turn, which looked at batches too if ``is_followed``."""
-        pause = summary.pause
-        self.due = summary.due
-        self.is_capped = bool(summary.limit)
+        self.due, self.is_capped = summary.due, bool(summary.limit)
+        pause, level = summary.pause, logging.WARNING
         if summary.limit:
             midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-            pause = Pause(midnight, summary.limit)
+            pause, level = Pause(midnight, summary.limit), logging.INFO
         public = pause.public if pause and not self.is_capped else pause
         if pause and public != self.pause:
-            level = logging.INFO if self.is_capped else logging.WARNING
             log.log(level, "%s is paused %s", self.name, pause)
         self.pause = public
-        faults = {summary.fault: summary.fault} if summary.fault else {}
-        for outcome, reason in summary.reasons.items():
-            if outcome == LEFT:
-                faults[reason] = f"Some of what is due is not asked: {reason}."
         if is_followed:
             self.lasting = [sentence for sentence in summary.wrong if sentence in self.wrong]
             self.wrong = summary.wrong
-        faults |= dict.fromkeys(self.lasting, f"A batch of {self.name} has a fault; see the log.")
-        self.tell(faults)
+        faults = {summary.fault: summary.fault} if summary.fault else {}
+        if reason := summary.reasons.get(LEFT):
+            faults[reason] = f"Some of what is due is not asked: {reason}."
+        public_fault = f"A batch of {self.name} has a fault; see the log."
+        self.faults = faults | dict.fromkeys(self.lasting, public_fault)
 
 
 class DayClosing:

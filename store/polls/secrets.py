@@ -19,7 +19,7 @@ from store.polls.prices import missing_prices
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import LOOPBACK, of_host
 from store.rankings.sentences import listed
-from store.records import Assistant, Poll, Problem, Site
+from store.records import Assistant, Problem, Site
 
 REDACTED = "[redacted]"
 SHORTEST = 8
@@ -164,37 +164,28 @@ def why_no_batches(assistant: Assistant) -> str | None:
     return None
 
 
-def without(key: str | None, text: str) -> str:
-    """Return the text with the key replaced by a mark."""
-    return text.replace(key, REDACTED) if key and len(key) >= SHORTEST else text
+def redact(key: str | None, value: Any) -> Any:
+    """Return a text, or all texts in lists and objects, with the key replaced by a mark."""
+    if not key or len(key) < SHORTEST:
+        return value
+    if isinstance(value, str):
+        return value.replace(key, REDACTED)
+    if isinstance(value, list | tuple):
+        return [redact(key, item) for item in value]
+    if isinstance(value, dict):
+        return {name: redact(key, item) for name, item in value.items()}
+    return value
 
 
-def body_without(key: str | None, body: bytes) -> bytes:
-    """Return the body without the key, escaped or not; nothing of JSON too deep to be searched."""
+def redact_body(key: str | None, body: bytes) -> bytes:
+    """Return a body without the key, escaped or not; nothing of JSON too deep to be searched."""
     if not key or len(key) < SHORTEST:
         return body
     if b"\\" in body:
         try:
-            return msgspec.json.encode(_redacted(key, msgspec.json.decode(body)))
+            return msgspec.json.encode(redact(key, msgspec.json.decode(body)))
         except RecursionError:
             return b""
         except (ValueError, OverflowError):  # not JSON, or a number that nobody can write
             pass
     return body.replace(key.encode(), REDACTED.encode())
-
-
-def poll_without(key: str | None, poll: Poll) -> Poll:
-    """Return the poll with the key taken out of every text, in whatever guise it got there."""
-    if not key or len(key) < SHORTEST:
-        return poll
-    return msgspec.convert(_redacted(key, msgspec.to_builtins(poll)), Poll)
-
-
-def _redacted(key: str, value: Any) -> Any:
-    if isinstance(value, str):
-        return without(key, value)
-    if isinstance(value, list | tuple):
-        return [_redacted(key, item) for item in value]
-    if isinstance(value, dict):
-        return {name: _redacted(key, item) for name, item in value.items()}
-    return value

@@ -30,7 +30,7 @@ from store.records import Assistant, Failure, FailureKind
 
 
 class Limits(Struct, frozen=True):
-    """How patient sending is. Times in seconds, ``size`` in bytes."""
+    """The patience of sending. Times are in seconds, ``size`` is in bytes."""
 
     connect: float = 10
     read: float = 180
@@ -117,6 +117,7 @@ class Sender:
         reply: Reply | None = None
         timeouts = 0
         for attempt in range(1, self.limits.attempts + 1):
+            # an attempt that failed may have been billed, so each has a reserve of its own
             if attempt > 1 and not charge.reserve():
                 break
             barred = None if self._pace.wait(self._stop) else Unsent()
@@ -183,12 +184,17 @@ class Sender:
         date = clocks.date(response.headers)
         if misfit := self._clock.compare(date, began):
             reply = replace(reply, outcome=Failure("http", misfit), at=date)
+        was_lasting = reply.lasting
         reply = check_cost(self.assistant, charge.amount, reply)
         cost = 0 if response.is_free or response.is_error else None
         if reply.tokens:
             cost = micros(price_of(self.assistant, reply) or 0)
         charge.settle(cost)
-        wait, pause = (None, None) if misfit else self._verdict(response, reply, attempt)
+        if misfit:  # an answer that cost far too much pauses, whatever time it bears
+            is_dear = reply.lasting and not was_lasting
+            wait, pause = None, self.limits.pause if is_dear else None
+        else:
+            wait, pause = self._verdict(response, reply, attempt)
         self._is_paused = self._is_paused or pause is not None
         return replace(reply, latency_ms=latency, attempts=attempt, pause=pause), wait
 
@@ -231,6 +237,7 @@ class Sender:
         the next question.
         """
         with requests.Session() as session:
+            # else requests would put the password of ~/.netrc in the place of our key
             session.trust_env = False
             session.proxies.update(
                 {"http": self._proxy, "https": self._proxy} if self._proxy else {}
@@ -262,7 +269,7 @@ class Sender:
             **content,
             headers=dict(request.headers),
             timeout=(self.limits.connect, self.limits.read),
-            allow_redirects=False,
+            allow_redirects=False,  # which would hand x-api-key to another host
             stream=True,
         ) as response:
             body = bytearray()
@@ -273,10 +280,10 @@ class Sender:
                 if self.elapsed() > deadline:
                     return self._late()
             headers = {
-                name.lower(): secrets.without(self.secret, value)
+                name.lower(): secrets.redact(self.secret, value)
                 for name, value in response.headers.items()
             }
-            clean = secrets.body_without(self.secret, bytes(body))
+            clean = secrets.redact_body(self.secret, bytes(body))
             return Response(response.status_code, headers, clean)
 
     def _late(self) -> Response:

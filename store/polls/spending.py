@@ -18,7 +18,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from store.disk import DamagedFileError, atomic_write, locked
+from store.disk import atomic_write, locked
+from store.polls.locks import DamagedFileError
 from store.polls.prices import micros
 
 SUM = "spent.json"
@@ -52,7 +53,7 @@ def stored_sum(directory: Path) -> Sum | None:
 
 
 class Budget:
-    """What may still be spent: by all processes in a UTC day, and by this run.
+    """The money that may still be spent: by all processes in a UTC day, and by this run.
 
     The day's sum stands in a file, changed under a lock, and is never taken to be less than what
     is ``recorded`` of a day: in history, and reserved by open batches. What a killed process had
@@ -133,8 +134,9 @@ class Budget:
 
     def _spent(self, today: str) -> int:
         stored = stored_sum(self._directory)
-        kept = stored.micros if stored and stored.day == today else 0
-        return max(kept, micros(self._recorded(today)))
+        written = stored.micros if stored and stored.day == today else 0
+        # a file that was deleted, or is of a restored backup, makes nothing unspent
+        return max(written, micros(self._recorded(today)))
 
     def _add(self, amount: int) -> str:
         """Change the day's sum by so much, but never below what is recorded; return the day."""
@@ -146,7 +148,7 @@ class Budget:
 
 
 class Charge:
-    """What one question may cost and costs: a reserve for each attempt, settled after it.
+    """The cost of one question: a reserve for each attempt, settled after it.
 
     ``sent_at`` is when a request may first have left, by its sender's clock.
     """

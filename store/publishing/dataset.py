@@ -204,6 +204,7 @@ class Draft:
         site, withheld = self._snapshot.catalogue.site, self._snapshot.catalogue.withheld
         date = (self._snapshot.summary.last_poll or "1970-01-01")[:10]
         day = ".".join(str(int(part)) for part in date.split("-"))
+        # Neither manifest nor card: they bear the version.
         content = digest(sums({name: file.sha256 for name, file in self._files.items()}))
         return Manifest(
             version=f"{day}+{content[:8]}",
@@ -254,6 +255,7 @@ def restore_catalogue(data: bytes, directory: Path) -> None:
 
 
 def _files(catalogue: Catalogue, base_url: str | None) -> Iterator[tuple[str, DataFile]]:
+    # What is an operator's own is left out here, so that it is in no published byte.
     yield "site.json", replace(catalogue.site, base_url=base_url, hosts=(), daily_usd=None)
     models = tuple(
         Assistant(**{name: getattr(assistant, name) for name in _SHOWN})

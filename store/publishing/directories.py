@@ -97,13 +97,13 @@ class Directory:
         """
         draft, tree = self._trees / _DRAFT, self._trees / secrets.token_hex(8)
         _sync(draft)
-        draft.rename(tree)
+        draft.rename(tree)  # a name of its own, so that who reads the old one is not disturbed
         sync_directory(self._trees)
         atomic_write(self._home / _BASIS, f"{tree.name} {basis}\n".encode())
         link = self._home / f".{CURRENT}"
         link.unlink(missing_ok=True)
         link.symlink_to(tree.relative_to(self._home))
-        link.replace(self.current)
+        link.replace(self.current)  # the one step that readers see
         sync_directory(self._home)
 
     def sweep(self) -> None:
@@ -112,6 +112,7 @@ class Directory:
             return
         current = self.current.resolve()
         for path in self._trees.iterdir():
+            # By its name: what somebody put beside our trees stays.
             if _TREE.fullmatch(path.name) and path.resolve() != current:
                 shutil.rmtree(path)
 

@@ -85,7 +85,7 @@ class Parquet:
                 turn = (datetime if pa.types.is_timestamp(type_) else date).fromisoformat
                 plain = (value and turn(value) for value in values)
             arrays.append(pa.array(plain, type_))
-        self._rows.clear()
+        self._rows.clear()  # no table is ever whole in memory
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
 
 

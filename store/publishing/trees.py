@@ -115,7 +115,7 @@ class Tree:
                     files[path] = self._add(path, answer)
                     self.changed += self.before.files.get(path) != files[path]
         redirects: dict[str, str] = {}
-        for path in moved_paths(app, snapshot):
+        for path in moved_paths(app, snapshot):  # those that a product bears now answer themselves
             with ask(path) as answer:
                 if location := answer.headers.get("Location"):
                     redirects[path] = location
@@ -155,6 +155,7 @@ class Tree:
             size=len(body),
             sha256=self._place(name, body),
             gzip=is_packed,
+            # Of pictures alone: drawing one anew is the dearest of all answers.
             etag=answer.headers["ETag"] if type_ == "image/png" else "",
             cache_control=answer.headers["Cache-Control"],
         )

@@ -149,7 +149,7 @@ def check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
     for entry, closed in entries:
         there = reaches[min(entry.lines, len(lines))]
         fits = there.reach == entry.reach
-        if not entry.accepted:
+        if not entry.accepted:  # an acceptance lists what is there, whenever it came
             _check_times(stamps[first : entry.lines], first, closed, where)
             day = max(there.day, ledger.day_after(closed))
             fits = fits and first < entry.lines and day == entry.day
@@ -188,6 +188,7 @@ def check_dataset(
     proof = {name: dataset.read(name) for name in (LEDGER, HEADS)}
     for name, body in proof.items():
         (data / FOLDER / name).write_bytes(body)
+    # So that nobody's archive fills the memory: no more than the ledger says there is.
     budget = OPEN + sum(entry.bytes for entry in journal.newest.values())
     where = ""
     try:

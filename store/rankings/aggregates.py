@@ -83,7 +83,7 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
             for spelling, use in stats.spellings.items():
                 for slug, is_lookalike in _addresses(spelling):
                     owner = (is_lookalike, use, product)
-                    owners[slug] = min(owners.get(slug, owner), owner)
+                    owners[slug] = min(owners.get(slug, owner), owner)  # a lookalike sorts last
         return owners
 
 
@@ -97,7 +97,7 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         category=category,
         resolved=dict(resolved),
         wordings=Wordings(category.question, answers).all(),
-        log=AnswerLog.of(answers),
+        log=AnswerLog.of(answers),  # stays in memory, unlike the polls
         tallies=tallies(polls),
         states=poll_states(polls),
         product_stats=_product_stats(slug, answers),
@@ -106,7 +106,7 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         recent=recent(answers),
         successes=len(answers),
         last_success=answers[-1].polled_at if answers else None,
-        last_poll=polls[-1].polled_at if polls else None,
+        last_poll=polls[-1].polled_at if polls else None,  # "newest" is by order of appending
         latest_time=max((poll.polled_at for poll in polls), default=None),
     )
 
@@ -163,7 +163,7 @@ def _product_stats(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[Product
         for product, pick in zip(answered.products, poll.ranking, strict=True):
             uses = spellings[product]
             first = uses.get(pick.product)
-            if first is None or poll.polled_at <= first.polled_at:
+            if first is None or poll.polled_at <= first.polled_at:  # seldom, as time goes on
                 use = FirstUse(poll.polled_at, slug, poll.model, pick.rank, pick.product)
                 uses[pick.product] = min(use, first or use)
     return {

@@ -122,7 +122,7 @@ def measure(counted: Sequence[CountedAnswer], entries: Sequence[Entry]) -> Agree
     top = max((entry.product for entry in entries), key=firsts.count)  # of equals, the higher one
     votes, of = firsts.count(top), len(firsts)
     lists = {answer.model: list(answer.picks) for answer in counted}
-    overlaps = {
+    overlaps = {  # by name, so that the order of the configuration changes nothing
         (first, second): average_overlap(lists[first], lists[second])
         for first, second in combinations(sorted(lists), 2)
     }
@@ -149,7 +149,7 @@ def repeatability(windows: Mapping[str, Sequence[LoggedAnswer]]) -> Repeatabilit
     overlaps = [overlap for of_one in own.values() for overlap in of_one]
     if not overlaps:
         return None
-    own_overlap = fsum(overlaps) / len(overlaps)
+    own_overlap = fsum(overlaps) / len(overlaps)  # fsum: in whatever order assistants stand
     cross = [
         average_overlap(one, other)
         for mine, its in combinations(lists.values(), 2)
@@ -179,7 +179,7 @@ def compare_rules(entries: Sequence[Entry]) -> dict[str, bool]:
         agreeing[rule] = points[0] == max(points)
     for ranks in lists:
         if all(_beats(ranks, other) for other in lists if other is not ranks):
-            agreeing[CONDORCET] = ranks is lists[0]
+            agreeing[CONDORCET] = ranks is lists[0]  # one product at most beats all others
     return agreeing
 
 

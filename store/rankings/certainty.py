@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from math import fsum, lcm, log, sqrt
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from store.rankings.merging import Places
 from store.rankings.names import ProductId
@@ -33,6 +33,9 @@ T = (
     *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
 )
 """97.5 % quantiles of Student's t for 1 to 30 degrees of freedom, as tables print them."""
+
+DECIMALS = 4
+"""Decimals of a share: a hundredth of a percent, far below any interval's width."""
 
 ALPHA = 0.05
 """The share of worlds in which a product may, at some look, be called ahead though it is not."""
@@ -81,12 +84,15 @@ class Certainty(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """The answers that name a product; ``share`` is the mean of the assistants' shares."""
+    """A share of the assistants' windowed answers, as it is published."""
 
-    named: int
-    of: int
-    share: float
-    interval: Interval
+    named: Annotated[int, Meta(ge=0, description="Answers that do.")]
+    of: Annotated[int, Meta(ge=1, description="Answers in all windows.")]
+    share: Annotated[float, Meta(ge=0, le=1, description="The mean of the assistants' shares.")]
+    interval: Annotated[
+        tuple[float, ...],
+        Meta(min_length=2, max_length=2, description="95 % interval: its lower and upper end."),
+    ]
 
 
 class Comparison:
@@ -98,7 +104,9 @@ class Comparison:
         sizes = [len(run.days) for run in runs]
         self._inverse = fsum(1 / n for n in sizes)
         self._freedom = 1 + sum(sizes) - len(sizes)
-        mixed = MIXTURE * min(sizes)
+        mixed = MIXTURE * min(
+            sizes
+        )  # the shortest run decides: a longer one proves less than it seems
         self._factor = 2 * (mixed + 1) / mixed * log(sqrt(mixed + 1) / ALPHA)
         self.is_measured = min(sizes) >= FEWEST_DAYS and sum(sizes) >= FEWEST_DAYS_IN_ALL
 
@@ -129,7 +137,7 @@ class Comparison:
 
     def is_ahead(self, one: ProductId, other: ProductId) -> bool:
         """Return whether a product's mean points exceed another's by more than chance."""
-        lead = self.lead(one, other)
+        lead = self.lead(one, other)  # first, for the limit is dear
         return lead > 0 and lead > self.limit(one, other)
 
     def lead(self, one: ProductId, other: ProductId) -> float:
@@ -174,7 +182,7 @@ class Comparison:
 
     def above(self, product: ProductId) -> list[ProductId]:
         """Return the products that are ahead of one, most mean points first."""
-        better = self.order[: self.order.index(product)]
+        better = self.order[: self.order.index(product)]  # nothing lower can be ahead
         return [other for other in better if self.is_ahead(other, product)]
 
     def ranges(self) -> dict[ProductId, tuple[int, int]]:
@@ -200,7 +208,7 @@ def wilson(successes: float, n: float) -> Interval:
     middle = (p + spread / 2) / (1 + spread)
     half = Z / (1 + spread) * sqrt(p * (1 - p) / n + spread / (4 * n))
     return (
-        0.0 if successes <= 0 else middle - half,
+        0.0 if successes <= 0 else middle - half,  # rounding would leave a speck
         1.0 if successes >= n else middle + half,
     )
 
@@ -248,6 +256,7 @@ def _share(windows: Sequence[Sequence[Places]], named: Sequence[int]) -> Share:
     Conservative: with equally many answers of each, a stratified variance is never larger.
     """
     sizes = [len(window) for window in windows]
-    n = len(sizes) ** 2 / fsum(1 / size for size in sizes)
+    n = len(sizes) ** 2 / fsum(1 / size for size in sizes)  # answers of equal weight
     share = fsum(part / size for part, size in zip(named, sizes, strict=True)) / len(sizes)
-    return Share(sum(named), sum(sizes), share, wilson(share * n, n))
+    ends = [round(end, DECIMALS) for end in wilson(share * n, n)]
+    return Share(sum(named), sum(sizes), round(share, DECIMALS), tuple(ends))

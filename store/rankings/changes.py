@@ -105,7 +105,7 @@ def survival(streaks: Collection[Streak], most: int) -> list[Survival]:
     By Kaplan and Meier: a streak that has not ended counts as long as it was followed. The interval
     is Wilson's for a sample whose share would vary as much as Greenwood's variance says.
     """
-    followed = Counter(streak.followed for streak in streaks)
+    followed = Counter(streak.followed for streak in streaks)  # leave the sample after so many
     ended = Counter(streak.polls for streak in streaks if streak.over)
     steps: list[Survival] = []
     share, hazard, standing = 1.0, 0.0, len(streaks)
@@ -115,6 +115,7 @@ def survival(streaks: Collection[Streak], most: int) -> list[Survival]:
             break
         lost = ended[answers]
         share *= 1 - lost / standing
+        # The sum of Greenwood's variance; where the last one falls it would be infinite.
         hazard += lost / (standing * (standing - lost)) if lost < standing else 0.0
         size = (1 - share) / (share * hazard) if 0 < share < 1 else standing
         steps.append(Survival(answers, share, wilson(share * size, size), standing))

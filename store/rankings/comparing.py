@@ -60,7 +60,7 @@ def preferences(
     counts: dict[str, tuple[int, int]] = {}
     for meeting in meetings:
         for answer in meeting.board.counted:
-            order = [product for product in answer.picks if product in (one, other)]
+            order = [product for product in answer.picks if product in (one, other)]  # best first
             if order:
                 mine, its = counts.get(answer.model, (0, 0))
                 counts[answer.model] = (mine + (order[0] == one), its + (order[0] == other))

@@ -160,7 +160,7 @@ def queue(
     and names whose numbers contradict each other.
     """
     products = {id_: _Product.of(named[id_], files.get(id_)) for id_ in sorted(named)}
-    blocks: defaultdict[str, list[_Product]] = defaultdict(list)
+    blocks: defaultdict[str, list[_Product]] = defaultdict(list)  # all pairs would be millions
     for product in products.values():
         for block in product.blocks:
             blocks[block].append(product)

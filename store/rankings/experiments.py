@@ -46,17 +46,16 @@ class Bar(Struct, frozen=True):
 
 
 class Chart(Struct, frozen=True):
-    """The figures of an experiment: shares from 0 to 1, or points between ``low`` and ``high``."""
+    """The figures of an experiment: shares from 0 to 1, unless they are points."""
 
     what: str
     bars: tuple[Bar, ...]
     counted: str = "categories"
-    low: float = 0.0
-    high: float = 1.0
+    in_points: bool = False
 
     def figure(self, value: float) -> str:
         """Return a value as it is written: a share in percent, points with their sign."""
-        return f"{value:.1%}" if self.low == 0 else f"{value:+.2f}"
+        return f"{value:+.2f}" if self.in_points else f"{value:.1%}"
 
 
 class Experiment(Struct, frozen=True):
@@ -192,7 +191,7 @@ def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
 
 def _survival(followed: Sequence[Streak]) -> Experiment:
     """Return how long a #1 holds, by those that were followed."""
-    steps = survival(followed, LONGEST)
+    steps = survival(followed, LONGEST)  # the first is always there: each was followed once
     lasting = sum([not streak.over for streak in followed])
     later = [f"{step.share:.1%} after {step.answers}" for step in (*steps[1:2], *steps[2:][-1:])]
     standing = listed([f"{steps[0].share:.1%} still stand after one more answer", *later])
@@ -222,6 +221,7 @@ def _survival(followed: Sequence[Streak]) -> Experiment:
 def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
     """Return what an assistant gives its own maker's products beyond the others."""
     mean, n = fmean(advantages), len(advantages)
+    # A floor, for a few categories that happen to be equal prove no certainty.
     half = student(n - 1) * max(stdev(advantages), LEAST_DEVIATION) / sqrt(n)
     low, high = mean - half, mean + half
     doubt = "." if low > 0 or high < 0 else ", which chance could explain."
@@ -236,8 +236,7 @@ def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
         chart=Chart(
             "More points than from the others",
             (Bar("own maker", mean, (low, high), n),),
-            low=-5.0,
-            high=5.0,
+            in_points=True,
         ),
     )
 

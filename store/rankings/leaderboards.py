@@ -69,7 +69,8 @@ class Leaderboard(Struct, frozen=True, dict=True):
         return agreement.compare_rules(self.entries)
 
     def runs(self) -> dict[str, Run]:
-        """Return the run of each counted model; not kept, for its sums are large."""
+        """Return the run of each counted model."""
+        # Not kept: the sums of all rankings together would fill the memory.
         return self.log.runs(self.question, self.models)
 
     @cached_property

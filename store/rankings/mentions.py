@@ -61,7 +61,7 @@ def recent(answers: Sequence[ResolvedAnswer]) -> Cells:
     """Return by cell the polls of its last two windows, newest first: all that trends need."""
     cells: dict[tuple[str, str, str | None], list[CellPoll]] = {}
     oldest: dict[tuple[str, str, str | None], str] = {}
-    for answered in reversed(answers):
+    for answered in reversed(answers):  # the newest tells where the windows may end
         poll = answered.poll
         cell = answered.model, answered.question, poll.instrument or None
         date = poll.polled_at[:10]
@@ -81,7 +81,7 @@ def trends(
     One first named in the window is ``new``; all others with enough cells are tried.
     """
     start = today - WINDOW + _DAY
-    now, before, both = Counter[str](), Counter[str](), Counter[str]()
+    now, before, both = Counter[str](), Counter[str](), Counter[str]()  # cells by product
     for cell in chain.from_iterable(categories):
         if pair := _compared(cell, start, today):
             now.update(pair[0])
@@ -102,7 +102,7 @@ def trends(
             direction = "new"
         elif product not in beyond_chance:
             direction = "flat" if product in tried else "insufficient"
-        points = round(100 * delta / cells, 1) if cells else None
+        points = round(100 * delta / cells, 1) if cells else None  # of the rates: one denominator
         by_product[product] = Trend(now[product], before[product], cells, points, direction)
     return by_product
 

@@ -153,7 +153,7 @@ class Wordings(Generic[A]):
         """Take in the next answer."""
         question, model = answer.question, answer.model
         self._first_at.setdefault(question, answer.polled_at)
-        latest = self._latest.pop(question, {})
+        latest = self._latest.pop(question, {})  # put back last: the order says what is newest
         latest.pop(model, None)
         latest[model] = answer
         self._latest[question] = latest
@@ -192,7 +192,7 @@ def select(wording: Wording[A], models: Sequence[str], site: Site) -> CurrentWor
     present = [answer for model, answer in wording.latest.items() if model in models]
     if not present:
         return None
-    newest = present[-1].polled_at
+    newest = present[-1].polled_at  # appended last, whatever time another bears
     fresh_since = _days_before(newest, site.stale_after_days)
     counted_since = _days_before(newest, site.drop_after_days)
     answers = [
@@ -233,7 +233,7 @@ def first_of(answers: Iterable[Places], slugs: Mapping[ProductId, str]) -> tuple
             if product:
                 ranks.setdefault(product, []).append(rank)
     points = {product: (PLACES + 1) * len(own) - sum(own) for product, own in ranks.items()}
-    most = max(points.values())
+    most = max(points.values())  # only whoever has them can be first, and merits are dear
     merits = {
         product: merit(ranks[product]) for product, number in points.items() if number == most
     }

@@ -193,7 +193,7 @@ class Names:
             return Resolution(owners.pop(), NAMED)
         if owners:
             return Resolution(f"={own_key}", "claimed by several products")
-        match tuple(self._alike(name, own_key, tuple(nouns))):
+        match tuple(self._alike(name, own_key, tuple(nouns))):  # two would be a guess
             case (owner,) if not (
                 self._is_elsewhere(owner, domain) or self._is_told_apart(owner, name)
             ):

@@ -3,7 +3,6 @@
 What is due, what is paused and what was spent follow from it; see :mod:`store.polls.due`.
 """
 
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
@@ -12,7 +11,7 @@ from typing import Self
 
 from msgspec import UNSET, Struct
 
-from store.records import MAX_SAMPLES, Category, FailureKind, Poll, ServedFailure
+from store.records import MAX_SAMPLES, Category, Poll, ServedFailure
 from store.text import rfc3339
 
 OUTAGE_FAILURES = 10
@@ -29,26 +28,12 @@ PUBLIC_REASONS: Mapping[ServedFailure | None, str] = {
 """Reasons of a pause in our own words, by the kind of failure."""
 
 
-class Service(Struct, frozen=True, gc=False):
-    """A version that a provider said it served; times of its first and last answer."""
-
-    version: str | None
-    first: str
-    last: str
-    answers: int
-
-
 class Tally(Struct, frozen=True, gc=False):
-    """One assistant's polls of one category, or of all; ``services`` oldest first."""
+    """The number of an assistant's polls by outcome; ``first_answer`` is the time of the first."""
 
     answers: int
-    failures: Mapping[FailureKind, int]
-    services: tuple[Service, ...]
-
-    @property
-    def failed(self) -> int:
-        """The number of polls that brought no answer."""
-        return sum(self.failures.values())
+    failed: int
+    first_answer: str | None = None
 
     @property
     def asked(self) -> int:
@@ -167,31 +152,15 @@ def by_model(polls: Iterable[Poll]) -> dict[str, list[Poll]]:
 
 
 def tallies(polls: Iterable[Poll]) -> dict[str, Tally]:
-    """Return what came of each assistant's polls of a category, oldest first."""
-    return {model: _tally(own) for model, own in by_model(polls).items()}
-
-
-def total(tallies: Iterable[Tally]) -> Tally:
-    """Return several categories' polls as one; versions by the time of their first answer."""
-    answers = 0
-    failures: Counter[FailureKind] = Counter()
-    versions: defaultdict[str | None, list[Service]] = defaultdict(list)
-    for tally in tallies:
-        answers += tally.answers
-        failures.update(tally.failures)
-        for service in tally.services:
-            versions[service.version].append(service)
-    services = [
-        Service(
-            version,
-            min(service.first for service in own),
-            max(service.last for service in own),
-            sum(service.answers for service in own),
+    """Return the tally of each assistant's polls of a category; withheld ones count nowhere."""
+    return {
+        model: Tally(
+            answers=sum(poll.succeeded for poll in own),
+            failed=sum(poll.failure not in (None, "withheld") for poll in own),
+            first_answer=min((poll.polled_at for poll in own if poll.succeeded), default=None),
         )
-        for version, own in versions.items()
-    ]
-    services.sort(key=lambda service: (service.first, service.version or ""))
-    return Tally(answers, failures, tuple(services))
+        for model, own in by_model(polls).items()
+    }
 
 
 def poll_states(polls: Iterable[Poll]) -> dict[str, PollState]:
@@ -251,23 +220,9 @@ def outage(
     return None
 
 
-def _tally(polls: Sequence[Poll]) -> Tally:
-    failures: dict[FailureKind, int] = {}
-    times: defaultdict[str | None, list[str]] = defaultdict(list)
-    for poll in polls:
-        if poll.failure == "withheld":
-            continue  # it counts nowhere
-        if poll.failure:
-            failures[poll.failure] = failures.get(poll.failure, 0) + 1
-        else:
-            times[poll.served_model].append(poll.polled_at)
-    services = [Service(version, min(own), max(own), len(own)) for version, own in times.items()]
-    return Tally(sum(map(len, times.values())), failures, tuple(services))
-
-
 def _state(polls: Sequence[Poll]) -> PollState:
     last = polls[-1]
-    failures = list(takewhile(lambda poll: not poll.succeeded, reversed(polls)))
+    failures = list(takewhile(lambda poll: not poll.succeeded, reversed(polls)))  # in a row
     answers = list(islice((poll for poll in reversed(polls) if poll.succeeded), MAX_SAMPLES))
     version = takewhile(lambda poll: poll.served_model == answers[0].served_model, answers)
     that_day = [poll for poll in polls if poll.polled_at[:10] == last.polled_at[:10]]

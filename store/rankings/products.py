@@ -74,10 +74,11 @@ def addresses(
 
     A product file has its slug, and its former slugs are kept for it. Of the others each has the
     first of its addresses (:func:`names.slugs`) that neither a file nor a product named earlier
-    takes, so a later product never takes an address away.
+    takes.
     """
     bearers = {former: slug for slug, file in files.items() for former in file.former_slugs}
     bearers |= {slug: slug for slug in files}
+    # In order of first use, so that nobody who comes later takes an address away.
     others = sorted(named.keys() - files.keys(), key=lambda id_: named[id_].first_use)
     for id_ in others:
         slug = next(slug for slug in names.slugs(named[id_].name) if slug not in bearers)

@@ -67,7 +67,7 @@ def follow(
             newest[answer.model] = answer.asking
             key = answer.question, answer.model
             if before != answer.asking:
-                runs[key] = Run(answer.asking, before)
+                runs[key] = Run(answer.asking, before)  # whatever changed begins one anew
             runs[key].add(answer)
         stands = standing(wordings.all(), last, models, site)
         if stands is None:
@@ -77,6 +77,7 @@ def follow(
         current = {model: runs[stands.question, model] for model in places}
         comparison = Comparison(list(current.values()), slugs)
         level = comparison.level(first, tied=is_tied)
+        # Leaders of another question are another succession.
         change = leaders.setdefault(stands.question, Leaders()).next(date, current, comparison)
         yield Round(date, stands.question, first, level, change)
 
@@ -155,7 +156,7 @@ def _mover(
         - _lead(after, before, then.get(model, nothing))
         for model in now.keys() | then.keys()
     }
-    model = max(sorted(shifts), key=shifts.__getitem__)
+    model = max(sorted(shifts), key=shifts.__getitem__)  # of equals the first by name
     return model if 2 * shifts[model] > sum(shifts.values()) else ""
 
 

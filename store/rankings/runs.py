@@ -148,7 +148,7 @@ class Run:
         day = [answer]
         if self.days and self.days[-1][0].polled_at[:10] == answer.polled_at[:10]:
             day = self.days.pop()
-            self._pending.append((day, -1))
+            self._pending.append((day, -1))  # taken out whole, counted again with one more
             day = [*day, answer]
         elif len(self.days) == MAX_DAYS:
             self._pending.append((self.days.popleft(), -1))
@@ -179,6 +179,7 @@ class Run:
             factor = lcm(self._scale, len(day)) // self._scale
             self._scale *= factor
             self._sums = {key: value * factor for key, value in self._sums.items()}
+            # Products of two numbers of points grow with the square.
             self._cross_sums = {key: v * factor * factor for key, v in self._cross_sums.items()}
         unit = self._scale // len(day)
         points: dict[ProductId, int] = {}
@@ -200,7 +201,7 @@ class Run:
         """Return the sum over days of the squared deviations of the difference of two products."""
         self._settle()
         sums, crosses, n = self._sums, self._cross_sums, len(self.days)
-        pair = (one, other) if one < other else (other, one)
+        pair = (one, other) if one < other else (other, one)  # as they are counted
         total = crosses.get((one, one), 0) + crosses.get((other, other), 0)
         total -= 2 * crosses.get(pair, 0)
         difference = sums.get(one, 0) - sums.get(other, 0)

@@ -52,7 +52,7 @@ _SINCE = {
 }
 """Reasons why a run began anew, at the end of a sentence."""
 
-_OWN_STOP = re.compile(r"(?<!\.)\.$")
+_OWN_STOP = re.compile(r"(?<!\.)\.$")  # not the last of three dots
 _ENDED = re.compile("[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019\u00bb)\\]]*$")
 
 
@@ -122,6 +122,7 @@ def category_verdict(board: Leaderboard, name: Name, site: Site, source: str) ->
     rank = "ranks" if len(board.counted) == 1 else "collectively rank"
     tied = [name(product) for product in board.firsts]
     votes = _votes(board.counted)
+    # Where the wording has a "though" already, the doubt is joined by "and".
     is_behind = not leader.tied and votes[leader.product] < max(votes.values())
     doubt = _certainty_clause(board, name, link="and" if is_behind else "though")
     claim = (
@@ -135,7 +136,7 @@ def category_verdict(board: Leaderboard, name: Name, site: Site, source: str) ->
     if caveat := _caveat(board.counted, leader.product):
         sentences.append(f"The models' main caveat: {_quoted(caveat)}")
     if len(board.entries) > len(tied):
-        other = board.entries[len(tied)]
+        other = board.entries[len(tied)]  # the first below the tie
         because = f" — {_quoted(other.reason)}" if other.reason else ""
         sentences.append(f"The strongest alternative is {name(other.product)}{because}")
     return " ".join([*map(_ended, sentences), f"Source: {source}."])
@@ -291,7 +292,7 @@ def disagreement(
     if len(votes) < 2:  # noqa: PLR2004 - it takes two to differ
         return None
     picks = [entry.product for entry in entries if entry.product in votes]
-    picks.sort(key=lambda product: -votes[product])
+    picks.sort(key=lambda product: -votes[product])  # of equals the higher one, for it is stable
     sides = []
     for product in picks:
         models = [answer.model for answer in counted if answer.answered.first == product]

@@ -1,7 +1,7 @@
 """Summary of the site: lists, changes, mentions, topics, experiments, redirects, search."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 from statistics import fmean
@@ -9,16 +9,16 @@ from typing import get_args
 
 from msgspec import Struct
 
-from store.rankings import assistants, experiments, mentions, products, rounds
+from store.rankings import experiments, mentions, products, rounds
 from store.rankings.aggregates import CategoryAggregate
 from store.rankings.agreement import Repeats
-from store.rankings.assistants import AssistantProfile
 from store.rankings.certainty import Level
 from store.rankings.changes import Change
 from store.rankings.experiments import Experiment
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.mentions import Trend
 from store.rankings.names import ProductId
+from store.rankings.poll_states import Tally
 from store.rankings.products import ProductProfile
 from store.rankings.rounds import TrackRecord
 from store.records import Category, Topic
@@ -65,6 +65,22 @@ class RankedTopic(Struct, frozen=True):
         """Its ranked categories, each once, by title."""
         boards = {board.slug: board for part in self.parts for board in part.leaderboards}
         return sorted(boards.values(), key=attrgetter("by_title"))
+
+
+class AssistantProfile(Struct, frozen=True):
+    """An assistant over all categories.
+
+    ``counted`` are the rankings that count it. Of those with other assistants, ``shared``, it ranks
+    the most frequent #1 first in ``agreeing``. ``noise`` says how alike its answers to one question
+    are.
+    """
+
+    model: str
+    tally: Tally
+    counted: int
+    agreeing: int
+    shared: int
+    noise: Repeats | None
 
 
 class SiteSummary(Struct, frozen=True, dict=True):
@@ -144,9 +160,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
     def assistants(self) -> dict[str, AssistantProfile]:
         """The profile of each configured assistant; the first time as slow as the experiments."""
         return {
-            model: assistants.profile(
-                model, self.ranked, self.aggregates, self.repeats.get(model, ())
-            )
+            model: _profile(model, self.ranked, self.aggregates, self.repeats.get(model, ()))
             for model in self.models
         }
 
@@ -190,9 +204,11 @@ class SiteSummary(Struct, frozen=True, dict=True):
         }
 
     def prepare(self) -> None:
-        """Make redirects and search index now, so that no request waits for them."""
-        _ = self.product_redirects
+        """Make redirects, search index, levels and experiments now, so that no request waits."""
+        _ = self.product_redirects  # kept with the summary from now on
         self.index.prepare()
+        # 4 s at 74,100 polls after a start, 25 ms after a poll: the boards keep their rounds.
+        _ = self.levels, self.experiments
 
 
 def summarise(
@@ -220,7 +236,7 @@ def summarise(
     }
     changes = [change for aggregate in living.values() for change in aggregate.changes]
     changes.sort(key=attrgetter("slug", "model"))
-    changes.sort(key=attrgetter("current_at"), reverse=True)
+    changes.sort(key=attrgetter("current_at"), reverse=True)  # within a second as before
     searched = (
         tuple([_document(board) for board in ranked]),
         tuple([Document(p.slug, (p.name, *p.aliases), p.domain) for p in by_slug]),
@@ -242,6 +258,7 @@ def summarise(
         closed=closed,
         retired=tuple(sorted(models.difference(curated.models))),
         category_redirects=redirects,
+        # An index takes a second of CPU; one that differs little takes over the rest.
         index=index if index and index.given == searched else Index(*searched, index),
         topics=ranked_topics(curated.topics, leaderboards, redirects),
     )
@@ -282,3 +299,23 @@ def _document(board: Leaderboard) -> Document:
     category = board.category
     titles = (category.title, *category.aliases)
     return Document(board.slug, titles, situations=category.situations)
+
+
+def _profile(
+    model: str,
+    leaderboards: Iterable[Leaderboard],
+    aggregates: Iterable[CategoryAggregate],
+    repeats: Sequence[Repeats],
+) -> AssistantProfile:
+    """Return an assistant over all categories; polls of deleted ones count in its tally."""
+    tallies = [own for aggregate in aggregates if (own := aggregate.tallies.get(model))]
+    firsts = [(b, a.answered.first) for b in leaderboards for a in b.counted if a.model == model]
+    agreeing = [first == b.agreement.product for b, first in firsts if b.agreement]
+    return AssistantProfile(
+        model=model,
+        tally=Tally(sum(t.answers for t in tallies), sum(t.failed for t in tallies)),
+        counted=len(firsts),
+        agreeing=sum(agreeing),
+        shared=len(agreeing),
+        noise=Repeats.mean(repeats),
+    )

@@ -86,11 +86,11 @@ class Answer(Response):
 
 
 class Body:
-    """What is sent for an address: bytes and headers, plain and compressed, with their tag.
+    """The bytes and headers sent for an address, plain and compressed, with their tag.
 
-    One that is not ``is_final`` may soon be better and is never kept. Tag and compressed form are
-    made when they are first sent. What ``draw`` makes of the source
-    is, too: the tag is the source's, so a reader who has the picture is answered without drawing.
+    One that is not ``is_final`` may soon be better and is never kept. Tag, compressed form, and
+    what ``draw`` makes of the source, are made when they are first sent. The tag is the source's,
+    so a reader who has the picture is answered without drawing it.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Body:
 
     @cached_property
     def etag(self) -> str:
-        """What tells this body from any other of its address."""
+        """The weak tag, different for every other body of the address."""
         return f'W/"{blake2b(self._source, digest_size=8).hexdigest()}"'
 
     @cached_property
@@ -140,18 +140,14 @@ class Body:
 
     @cached_property
     def _is_compressible(self) -> bool:
-        is_worth_it = self.status == OK and self._media_type != "image/png"
+        is_worth_it = self.status == OK and self._headers.get("Content-Type") != "image/png"
         return is_worth_it and len(self.content) > SMALL
-
-    @property
-    def _media_type(self) -> str:
-        return self._headers.get("Content-Type", "")
 
     @cached_property
     def _common(self) -> list[tuple[str, str]]:
-        """The headers of every form but the type; only what is found has a tag."""
-        found = {"ETag": self.etag, "Vary": "Accept-Encoding"} if self.status == OK else {}
-        common = {"Cache-Control": CACHE_CONTROL, **found, **ANY_ORIGIN, **self._headers}
+        """The headers of every form but those of its content; only what is there has a tag."""
+        tags = {"ETag": self.etag, "Vary": "Accept-Encoding"} if self.status == OK else {}
+        common = {"Cache-Control": CACHE_CONTROL, **tags, **ANY_ORIGIN, **self._headers}
         return [pair for pair in common.items() if pair[0] != "Content-Type"]
 
     @cached_property
@@ -160,17 +156,17 @@ class Body:
 
     @cached_property
     def _plain(self) -> list[tuple[str, str]]:
-        return [*self._common, *self._of_content, ("Content-Length", str(len(self.content)))]
+        return self._with_length(self.content)
 
     @cached_property
     def _compressed(self) -> list[tuple[str, str]]:
-        packed = [("Content-Encoding", "gzip"), ("Content-Length", str(len(self.gzipped)))]
-        return [*self._common, *self._of_content, *packed]
+        return [*self._with_length(self.gzipped), ("Content-Encoding", "gzip")]
 
-    @property
-    def _of_content(self) -> list[tuple[str, str]]:
-        type_ = [("Content-Type", self._media_type)] if self._media_type else []
-        return [*type_, *security_headers(self._media_type).items()]
+    def _with_length(self, content: bytes) -> list[tuple[str, str]]:
+        media_type = self._headers.get("Content-Type", "")
+        type_ = [("Content-Type", media_type)] if media_type else []
+        length = ("Content-Length", str(len(content)))
+        return [*self._common, *type_, *security_headers(media_type).items(), length]
 
 
 class Route(Struct, frozen=True, kw_only=True):
@@ -205,7 +201,7 @@ def newest(view: View, **_: str) -> Hashable:
     return view.snapshot.step
 
 
-class _Kept(Struct, frozen=True, gc=False):
+class _Entry(Struct, frozen=True, gc=False):
     """A body, its basis, the step of the snapshot that it was made from, and the bytes it takes."""
 
     basis: Hashable
@@ -221,30 +217,30 @@ class Cache:
     """
 
     def __init__(self, budget: int = BUDGET) -> None:
-        self._kept: LRUCache[str, _Kept] = LRUCache(budget, getsizeof=lambda kept: kept.size)
+        self._entries: LRUCache[str, _Entry] = LRUCache(budget, getsizeof=lambda entry: entry.size)
         self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
         """Bytes kept now."""
-        return int(self._kept.currsize)
+        return int(self._entries.currsize)
 
     def get(self, address: str, basis: Hashable) -> Body | None:
         """Return the body of an address if it is kept and has this basis."""
         with self._lock:
             try:
-                kept = self._kept[address]  # ``get`` would look twice
+                entry = self._entries[address]  # ``get`` would look twice
             except KeyError:
                 return None
-        return kept.body if kept.basis == basis else None
+        return entry.body if entry.basis == basis else None
 
     def keep(self, address: str, basis: Hashable, step: int, body: Body) -> None:
         """Keep a body, unless one of a newer snapshot is kept already."""
         size = sys.getsizeof(address) + body.size + OVERHEAD
         with self._lock, suppress(ValueError):  # larger than the whole budget: it is not kept
-            kept = self._kept.get(address)
-            if kept is None or kept.step <= step:
-                self._kept[address] = _Kept(basis, step, body, size)
+            former = self._entries.get(address)
+            if former is None or former.step <= step:
+                self._entries[address] = _Entry(basis, step, body, size)
 
 
 def register(app: Flask, routes: tuple[Route, ...], view: Callable[[], View], cache: Cache) -> None:

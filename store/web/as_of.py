@@ -3,7 +3,6 @@
 Why: store/README.md, As of.
 """
 
-import datetime as dt
 from collections.abc import Callable, Sequence
 
 from store.counting import LineIndex, as_known
@@ -17,25 +16,16 @@ from store.snapshot import Snapshot
 Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
 
 
-def newest_day(snapshot: Snapshot, slug: str) -> str:
-    """The UTC day of the newest poll of the site; empty, before any day, where there is none."""
-    # The overview may be a moment behind, so the category's own newest counts too.
-    aggregate = snapshot.aggregates.get(slug)
-    own = aggregate.last_poll if aggregate else None
-    return max(snapshot.summary.last_poll or "", own or "")[:10]
-
-
-def is_old(board: Leaderboard, newest: str, limit: int) -> bool:
-    """Whether a category's newest answer is over ``limit`` days older than the ``newest`` day."""
-    behind = dt.date.fromisoformat(newest) - dt.date.fromisoformat(board.updated)
-    return behind.days > limit
+def newest_day(snapshot: Snapshot) -> str:
+    """Return the UTC day of the newest poll; empty, before any day, where there is none."""
+    return (snapshot.summary.last_poll or "")[:10]
 
 
 def first_day(snapshot: Snapshot, slug: str) -> str:
-    """The UTC day from which on a ranked category has a ranking: its first counted answer's."""
+    """Return the UTC day of a ranked category's first ranking: that of its first counted answer."""
     tallies, ledger = snapshot.aggregates[slug].tallies, snapshot.ledger
-    own = (tallies[model] for model in snapshot.models if model in tallies)
-    day = min(service.first for tally in own for service in tally.services)[:10]
+    own = (tallies[model].first_answer for model in snapshot.models if model in tallies)
+    day = min(filter(None, own))[:10]
     if not is_final(snapshot, day):
         return day
     # A line that was put under a closed day by hand was not there when it closed.
@@ -71,7 +61,7 @@ def loss_after(snapshot: Snapshot, slug: str, day: str) -> Entry | None:
 
 
 def polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[Poll]:
-    """A category's polls that count and were there at the end of a UTC day, oldest first.
+    """Return a category's polls that count and were there at the end of a day, oldest first.
 
     Of a closed day they are what the ledger has, whatever times later lines bear; of an open one,
     those made by its end.
@@ -80,18 +70,18 @@ def polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[P
         HistoryError: ``lines`` cannot read a file just now.
     """
     index, ledger = snapshot.line_indexes[slug], snapshot.ledger
-    known = [i for i in range(len(index.models)) if i not in index.withheld]
+    positions = [i for i in range(len(index.models)) if i not in index.withheld]
     is_closed = is_final(snapshot, day)
     if is_closed:
         ends = [ledger.lines_on(file, day) for file in index.files]
-        known = [i for i in known if index.line[i] <= ends[index.file[i]]]
-    polls = map(POLL_DECODER.decode, lines(index, known))
+        positions = [i for i in positions if index.line[i] <= ends[index.file[i]]]
+    polls = map(POLL_DECODER.decode, lines(index, positions))
     present = (poll for poll in polls if is_closed or poll.polled_at[:10] <= day)
     return as_known(present, snapshot.catalogue.former_names)
 
 
 def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leaderboard | None:
-    """The ranking of a category as of a UTC day; ``None`` if no answer counted then.
+    """Return the ranking of a category as of a UTC day; ``None`` if no answer counted then.
 
     Raises:
         HistoryError: ``lines`` cannot read a file just now.
@@ -100,7 +90,7 @@ def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leader
 
 
 def ranked(snapshot: Snapshot, slug: str, polls: Sequence[Poll]) -> Leaderboard | None:
-    """The ranking of a category by some of its polls, oldest first; ``None`` if none counts."""
+    """Return the ranking by some of a category's polls, oldest first; ``None`` if none counts."""
     category = snapshot.aggregates[slug].category
     past = aggregates.read(slug, category, polls, snapshot.names)
     named = snapshot.products.keys() & past.resolved.values()  # what was only missed has no page

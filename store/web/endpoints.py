@@ -76,13 +76,13 @@ def endpoint(  # noqa: PLR0913 - each is a fact of its own
     """
 
     def decorate(function: Callable[[View, Any], Any]) -> Endpoint:
-        hints = get_type_hints(function)
+        hints = get_type_hints(function)  # annotations say what documentation would say again
         returned = hints["return"]
         shape = get_args(returned)[0] if get_origin(returned) is Result else returned
         summary, _, description = (inspect.getdoc(function) or "").partition("\n\n")
 
-        def encode(view: View, query: Any, found: Any) -> Body:
-            result = found if isinstance(found, Result) else Result(found)
+        def encode(view: View, query: Any, value: Any) -> Body:
+            result = value if isinstance(value, Result) else Result(value)
             type_ = MEDIA_TYPES.get(getattr(query, "format", "json"), JSON)
             headers = {
                 "Content-Type": type_ if media_type == JSON else media_type,
@@ -132,11 +132,11 @@ def rows_as(
     lines: Iterable[bytes],
     flat: Callable[[dict[str, Any]], dict[str, Any]] = dict,
 ) -> bytes:
-    """JSON objects as they stand, one a line; or, made flat, as CSV: RFC 4180 with LF."""
+    """Return JSON objects as they stand, one a line, or, made flat, as CSV."""
     if form == "jsonl":
         return b"".join(line + b"\n" for line in lines)
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\n")  # one line end in all our files, not CRLF
     writer.writerow(columns)
     for line in lines:
         row = flat(msgspec.json.decode(line))
@@ -145,6 +145,7 @@ def rows_as(
 
 
 def _cell(value: Any) -> Any:
+    # As in JSON: Python would write "True".
     return ("true" if value else "false") if isinstance(value, bool) else value
 
 

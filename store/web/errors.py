@@ -1,4 +1,4 @@
-"""Every error answer: what views raise, and the problem details (RFC 9457) that readers get.
+"""Error answers: the exceptions of views, and the problem details (RFC 9457) that readers get.
 
 None shows a stack trace or a path of the machine.
 """
@@ -11,12 +11,11 @@ from urllib.parse import quote
 
 import msgspec
 from flask import Flask, Response, request
-from msgspec import Meta
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as BaseResponse
 
 from store.history import HistoryError
-from store.web.shapes import Api, JsonObject
+from store.web.shapes import Api, JsonObject, doc
 
 log = logging.getLogger(__name__)
 
@@ -44,30 +43,25 @@ CODES = {
 }
 """The codes of problems, each with its status and what it means."""
 
-_OF_STATUS = {
-    400: "bad-request", 404: "not-found", 405: "method-not-allowed",
-    410: "gone", 413: "too-large", 415: "unsupported-media-type", 500: "internal",
-    503: "unavailable",
-}  # fmt: skip
+_OF_STATUS = {status: code for code, (status, _) in CODES.items()}
+"""The most general code of each status: the last one in the table."""
 _DETAILS = {
     404: "There is nothing at this address. /api/v1/README.md lists what there is; slugs are "
     "resolved through /api/v1/search?q=.",
     405: "This service is read-only; Allow names the methods that this address takes.",
     500: "Something went wrong on our side; it has been logged.",
 }
-_SENTENCES = {404: "There is no page at this address."}
-"""What people are told of a path that no view has, in place of directions for programs."""
 
 
 class ParameterError(JsonObject, frozen=True, kw_only=True):
-    """What is wrong with one parameter."""
+    """A parameter that is wrong, and how."""
 
     parameter: str
     detail: str
 
 
 class Suggestion(JsonObject, frozen=True, kw_only=True):
-    """What may have been meant."""
+    """A category or product that may have been meant."""
 
     slug: str
     title: str
@@ -77,25 +71,22 @@ class Suggestion(JsonObject, frozen=True, kw_only=True):
 class ProblemDetails(JsonObject, frozen=True, kw_only=True, omit_defaults=True):
     """A problem detail of RFC 9457."""
 
-    type: Annotated[str, Meta(description="about:blank: title is the phrase of the status.")]
+    type: Annotated[str, doc("about:blank: title is the phrase of the status.")]
     title: str
     status: int
-    detail: Annotated[str, Meta(description="What is wrong and what to do, in a sentence.")]
-    instance: Annotated[str, Meta(description="The path that was asked for.")]
-    code: Annotated[
-        str,
-        Meta(description="What kind of problem this is, for programs; a table is on /docs."),
-    ]
-    errors: Annotated[
-        list[ParameterError] | None, Meta(description="Which parameters are wrong, and how.")
-    ] = None
-    suggestions: Annotated[
-        list[Suggestion] | None, Meta(description="The closest slugs to an unknown one.")
-    ] = None
+    detail: Annotated[str, doc("What is wrong and what to do, in a sentence.")]
+    instance: Annotated[str, doc("The path that was asked for.")]
+    code: Annotated[str, doc("What kind of problem this is, for programs; a table is on /docs.")]
+    errors: Annotated[list[ParameterError] | None, doc("Which parameters are wrong, and how.")] = (
+        None
+    )
+    suggestions: Annotated[list[Suggestion] | None, doc("The closest slugs to an unknown one.")] = (
+        None
+    )
 
 
 class Moved(Exception):
-    """What was asked for has another ``address``, for good."""
+    """Raised where a resource has another ``address``, for good."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -103,7 +94,7 @@ class Moved(Exception):
 
 
 class Refused(Exception):
-    """What was asked for cannot be answered.
+    """Raised where a request cannot be answered.
 
     ``detail`` says why to programs, ``sentence`` to people and agents, under a ``heading`` where
     the status alone would say the wrong thing; ``suggestions`` are what may have been meant.
@@ -127,13 +118,14 @@ class Refused(Exception):
         self.sentence = sentence or detail
         self.heading = heading
         self.errors = list(errors) if errors else None
+        # An empty list says that nothing is close; without one nothing was looked for.
         self.suggestions = None if suggestions is None else list(suggestions)
 
     @classmethod
     def parameters(cls, errors: Sequence[ParameterError], code: str = "bad-parameter") -> "Refused":
         """Return the refusal of parameters, all that is wrong with them in one."""
-        told = " ".join(f"{error.parameter} {error.detail}" for error in errors)
-        return cls(code, told, errors=errors)
+        detail = " ".join(f"{error.parameter} {error.detail}" for error in errors)
+        return cls(code, detail, errors=errors)
 
     @classmethod
     def unreadable(cls, error: HistoryError) -> "Refused":
@@ -182,13 +174,14 @@ def handle_http_exception(error: HTTPException) -> BaseResponse:
     if status < HTTPStatus.BAD_REQUEST:
         return error.get_response()
     code = _OF_STATUS.get(status, "bad-request")
-    sentence = None if request.url_rule else _SENTENCES.get(status)
-    response = ProblemResponse(
-        Refused(code, _DETAILS.get(status, error.description or ""), sentence)
-    )
+    # People are not given the directions for programs.
+    is_page = status == HTTPStatus.NOT_FOUND and not request.url_rule
+    sentence = "There is no page at this address." if is_page else None
+    refused = Refused(code, _DETAILS.get(status, error.description or ""), sentence)
+    response = ProblemResponse(refused)
     response.status_code = status
     for name, value in error.get_headers():
-        if name.lower() == "allow":
+        if name.lower() == "allow":  # Werkzeug keeps methods in a set, in any order
             response.headers[name] = ", ".join(sorted(value.split(", ")))
         elif name.lower() not in ("content-type", "content-length"):
             response.headers[name] = value

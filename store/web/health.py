@@ -5,7 +5,7 @@ failures and providers' words are for ``flask poll --status`` and the metrics.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -15,7 +15,7 @@ from msgspec import Struct
 from store.counting import doubt_clock, latest_time
 from store.ledger import Present
 from store.publishing import manifest
-from store.rankings.poll_states import PollState, ScheduleState, outage
+from store.rankings.poll_states import ScheduleState, outage
 from store.records import Problem, Severity
 from store.search.meaning import VECTORS, Meaning
 from store.snapshot import Snapshot
@@ -31,29 +31,6 @@ SHOWN = 100
 QUOTED = 3
 """Errors that the reason itself names: a further one is then another reason."""
 
-States = Mapping[str, Sequence[PollState]]
-"""Where each configured assistant stands in every category that it was ever asked."""
-
-
-class ScheduleHealth(Struct, frozen=True):
-    """Whether this process stands ready to poll, is the one that does, and since when."""
-
-    alive: bool
-    polling: bool
-    since: str
-
-
-class AssistantHealth(Struct, frozen=True, rename="camel"):
-    """When a configured assistant was last asked, and when it last answered; times of history.
-
-    ``answer_age`` is the seconds since its last answer.
-    """
-
-    name: str
-    last_poll: str | None
-    last_answer: str | None
-    answer_age: int | None
-
 
 class Damage(Struct, frozen=True):
     """History files with records that cannot be read, and how many such records there are."""
@@ -63,13 +40,12 @@ class Damage(Struct, frozen=True):
 
 
 class Health(Struct, frozen=True, rename="camel"):
-    """Whether the service is what its files say; ``degraded`` still serves the last good state.
+    """The state of the service; ``degraded`` still serves the last good state of its files.
 
     ``reasons`` say why it is degraded. In seconds: ``snapshot_age`` since what is served was made,
     ``looked_ago`` since the files were looked at, ``export_age`` since ``flask export`` published
     them. ``problems`` are the first hundred of ``problem_count``, as ``file:line:column: message``.
-    ``scheduler`` is null where this process has none. ``history`` has the root over all lines, for
-    anybody to keep.
+    ``history`` has the root over all lines, for anybody to keep.
     """
 
     status: str
@@ -80,12 +56,10 @@ class Health(Struct, frozen=True, rename="camel"):
     last_poll: str | None
     snapshot_age: int
     looked_ago: int
-    assistants: tuple[AssistantHealth, ...]
     export_age: int | None
     damage: Damage
     problem_count: int
     problems: tuple[str, ...]
-    scheduler: ScheduleHealth | None
     history: Present
 
 
@@ -98,6 +72,7 @@ def register(app: Flask, store: Store) -> None:
     def report() -> Response:
         schedule, meaning = map(current_app.extensions.get, ("scheduler", "meaning"))
         health = examine(store, time.time(), schedule() if schedule else None, meaning)
+        # Load balancers must not drop a server that still answers, monitors must not miss a fault.
         return _unstored(health, ok=not health.reasons or "strict" not in request.args)
 
     def live() -> Response:
@@ -136,15 +111,10 @@ def examine(
     damaged = [
         lines for slug, lines in snapshot.damage.items() if lines and slug in snapshot.line_indexes
     ]
-    states: States = {
-        name: [a.states[name] for a in snapshot.aggregates.values() if name in a.states]
-        for name in snapshot.models
-    }
     reasons = [*_of_files(problems, looked_ago)]
-    if schedule:
-        every_days = snapshot.catalogue.site.poll_every_days
-        silent = _silent(states, every_days, datetime.fromisoformat(schedule.since), time_)
-        reasons += [*schedule.reasons, *silent]
+    if schedule:  # where nothing is polled on schedule, nobody is missed
+        since = datetime.fromisoformat(schedule.since)
+        reasons += [*schedule.reasons, *_silent(snapshot, since, time_)]
     exported_at = store.exported_at
     return Health(
         status="degraded" if reasons else "ok",
@@ -155,14 +125,10 @@ def examine(
         last_poll=snapshot.summary.last_poll,
         snapshot_age=int(now - store.made_at),
         looked_ago=looked_ago,
-        assistants=tuple(_assistant(name, own, time_) for name, own in states.items()),
         export_age=None if exported_at is None else int(now - exported_at),
         damage=Damage(len(damaged), sum(map(len, damaged))),
         problem_count=len(problems),
         problems=tuple(map(str, problems[:SHOWN])),
-        scheduler=ScheduleHealth(schedule.alive, schedule.polling, schedule.since)
-        if schedule
-        else None,
         history=snapshot.present,
     )
 
@@ -195,25 +161,17 @@ def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
         yield Problem(f"history/{slug}.jsonl", 1, 1, message, severity)
 
 
-def _assistant(name: str, states: Sequence[PollState], now: datetime) -> AssistantHealth:
-    answer = last_answer(states)
-    age = now - datetime.fromisoformat(answer) if answer else None
-    return AssistantHealth(
-        name=name,
-        last_poll=max((state.polled_at for state in states), default=None),
-        last_answer=answer,
-        answer_age=None if age is None else int(age.total_seconds()),
-    )
-
-
-def last_answer(states: Sequence[PollState]) -> str | None:
-    """Return the time of the newest answer among an assistant's states."""
+def last_answer(snapshot: Snapshot, model: str) -> str | None:
+    """Return the time of an assistant's newest answer."""
+    states = [a.states[model] for a in snapshot.aggregates.values() if model in a.states]
     return max((state.answered_at for state in states if state.answered_at), default=None)
 
 
-def _silent(states: States, every_days: int, since: datetime, now: datetime) -> Iterator[str]:
+def _silent(snapshot: Snapshot, since: datetime, now: datetime) -> Iterator[str]:
     """Yield a sentence for each assistant that no longer answers."""
-    for name, own in states.items():
-        failures = [time_ for state in own for time_ in state.failed_at]
-        if reason := outage(last_answer(own), failures, every_days, since, now):
-            yield f"{name} {reason}."
+    for model in snapshot.models:
+        states = [a.states[model] for a in snapshot.aggregates.values() if model in a.states]
+        failures = [time_ for state in states for time_ in state.failed_at]
+        every_days, last = snapshot.site.poll_every_days, last_answer(snapshot, model)
+        if reason := outage(last, failures, every_days, since, now):
+            yield f"{model} {reason}."

@@ -3,15 +3,16 @@
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from store.rankings.merging import PLACES
-from store.records import ServedFailure
+from store.records import NearMiss, Pick, ServedFailure, Usage
 from store.web import lookup
 from store.web.answers import QUICK
 from store.web.endpoints import Result, endpoint, rows_as
+from store.web.errors import Refused
 from store.web.queries import History, spelled
-from store.web.shapes import TIME_PATTERN, JsonObject, Time
+from store.web.shapes import TIME_PATTERN, JsonObject, Time, doc
 from store.web.view import View
 
 _PICKS = tuple(range(1, PLACES + 1))
@@ -24,93 +25,60 @@ POLL_COLUMNS = (
 """The columns of a poll: product and domain of its ranks 1 to 5, and one reason, that of its #1."""
 
 
-class PollPick(JsonObject, frozen=True, kw_only=True):
-    """A place in a polled answer, as the model wrote it."""
-
-    rank: int
-    product: str
-    domain: str | None
-    reason: str | None
-    fixes: list[str]
-
-
-class PollMiss(JsonObject, frozen=True, kw_only=True):
-    """A near miss in a polled answer."""
-
-    product: str
-    reason: str | None
-
-
-class PollUsage(JsonObject, frozen=True, kw_only=True):
-    """What a poll cost."""
-
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
-    searches: Annotated[
-        int | UnsetType,
-        Meta(description="How often it searched the web; absent where the provider says nothing."),
-    ] = UNSET
-
-
 class PollRecord(JsonObject, frozen=True, kw_only=True):
     """One poll: a line of the history file, as it stands there."""
 
     v: Literal[1]
     id: Annotated[
         str,
-        Meta(
+        doc(
+            "First 16 hex digits of the SHA-256 over the record's own bytes without its "
+            "members id and crc.",
             pattern="^[0-9a-f]{16}$",
-            description=(
-                "First 16 hex digits of the SHA-256 over the record's own bytes without its "
-                "members id and crc."
-            ),
         ),
     ]
     slug: str
     model: str
     polled_at: Time
     question: str
-    pick: Annotated[str | None, Meta(description="The #1 as the model wrote it; null if failed.")]
-    ranking: list[PollPick]
-    reason: Annotated[str | None, Meta(description="Verbatim reason for the pick.")]
-    missed: list[PollMiss]
+    pick: Annotated[str | None, doc("The #1 as the model wrote it; null if failed.")]
+    ranking: list[Pick]
+    reason: Annotated[str | None, doc("Verbatim reason for the pick.")]
+    missed: list[NearMiss]
     caveat: str | None
-    error: Annotated[
-        str | None, Meta(description="Why a poll failed, or why it is withheld; else null.")
-    ]
+    error: Annotated[str | None, doc("Why a poll failed, or why it is withheld; else null.")]
     failure: Annotated[
         ServedFailure | None,
-        Meta(description="null for an answer, which has a pick; else what kind, or withheld."),
+        doc("null for an answer, which has a pick; else what kind, or withheld."),
     ]
-    notes: Annotated[list[str], Meta(description="What was mended when the answer was read.")]
+    notes: Annotated[list[str], doc("What was mended when the answer was read.")]
     served_model: str | None
     request_id: str | None
     web_search: bool
     instrument: Annotated[
         str | UnsetType,
-        Meta(
-            description="What it was asked with, see instruments.json: 12 hex digits; absent in "
+        doc(
+            "What it was asked with, see instruments.json: 12 hex digits; absent in "
             "older polls and those of sample models."
         ),
     ] = UNSET
-    usage: PollUsage | None
+    usage: Usage | None
     latency_ms: int | None
     cooldown_until: (
         Annotated[
             str,
-            Meta(
+            doc(
+                "Present if the model is left alone until this time.",
                 pattern=TIME_PATTERN,
-                description="Present if the model is left alone until this time.",
                 extra_json_schema={"format": "date-time"},
             ),
         ]
         | UnsetType
     ) = UNSET
-    withheld: Annotated[
-        bool | UnsetType, Meta(description="Present and true when the texts are not shown.")
-    ] = UNSET
-    crc: Annotated[str, Meta(description="CRC-32 of the line without this member, in hex.")]
+    withheld: Annotated[bool | UnsetType, doc("Present and true when the texts are not shown.")] = (
+        UNSET
+    )
+    crc: Annotated[str, doc("CRC-32 of the line without this member, in hex.")]
 
 
 class Polls(Struct, frozen=True):
@@ -147,12 +115,13 @@ def get_history(view: View, query: History) -> Result[Polls]:
         view, query.model, lambda name: view.at.history(slug, **{**given, "model": name})
     )
     index = view.snapshot.line_indexes.get(slug)
-    if index is None:
+    if index is None:  # a deleted category still has one
         lookup.refuse_category(view, slug, partial(view.at.history, **given))
     before = index.position(query.before) if query.before else None
     if query.before and before is None:
-        raise lookup.no_cursor("poll of this category")
-    positions = index.newest(model, query.limit + 1, before)
+        why = "before is the id of no poll of this category. Take it from the end of the part "
+        raise Refused("unknown-cursor", f"{why}before this one.")
+    positions = index.newest(model, query.limit + 1, before)  # one more tells of a next part
     shown = positions[: query.limit]
     cursor = f"{index.ids[shown[-1]]:016x}" if len(positions) > query.limit else None
     following = None
@@ -163,10 +132,10 @@ def get_history(view: View, query: History) -> Result[Polls]:
 
 
 def flat_poll(record: dict[str, Any]) -> dict[str, Any]:
-    """A record of history without lists or objects in it."""
+    """Return a record of history without lists or objects in it."""
     places = {
         f"{name}{pick['rank']}": pick[name]
         for pick in record["ranking"]
         for name in ("product", "domain")
     }
-    return {**record, **places, **(record["usage"] or {})}
+    return {**record, **places, **(record["usage"] or {})}  # null for failures and samples

@@ -29,6 +29,7 @@ def is_trusted(environ: Mapping[str, str], names: Collection[str]) -> bool:
     header = environ.get("HTTP_HOST")
     if header is None:
         return environ.get("SERVER_PROTOCOL") == "HTTP/1.0"
+    # What is longer than any name is not worth a regular expression.
     name = host_name(header) if len(header) <= MAX_HOST else ""
     return name in names or is_ip(name)
 
@@ -56,6 +57,7 @@ def host_of(address: str) -> str:
 
 def address(host: str, port: int, scheme: str = "http") -> str:
     """Return the address at which a server that listens there can be reached from this machine."""
+    # Listening everywhere is no address to connect to.
     if host in ("", "0.0.0.0", "::", "[::]"):  # noqa: S104 - recognised, not bound
         host = "127.0.0.1"
     if ":" in host and not host.startswith("["):

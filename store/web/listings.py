@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Struct, to_builtins
 
 from store.rankings.experiments import Experiment
 from store.records import WrittenExperiment
 from store.web import lookup
 from store.web.endpoints import endpoint, rows
 from store.web.queries import Categories, Query, spelled
-from store.web.shapes import URI, Api, Date, JsonObject, Page
+from store.web.shapes import URI, Api, Date, JsonObject, Page, doc
 from store.web.view import View
 
 
@@ -29,34 +29,32 @@ class CategoryItem(JsonObject, frozen=True, kw_only=True):
 class TopicPart(JsonObject, frozen=True, kw_only=True):
     """A part of a topic."""
 
-    slug: Annotated[str, Meta(description="Slug, unique within the topic.")]
-    title: Annotated[str, Meta(description="What its categories have in common.")]
-    categories: Annotated[list[str], Meta(description="Slugs of its ranked categories, by title.")]
+    slug: Annotated[str, doc("Slug, unique within the topic.")]
+    title: Annotated[str, doc("What its categories have in common.")]
+    categories: Annotated[list[str], doc("Slugs of its ranked categories, by title.")]
 
 
 class TopicItem(JsonObject, frozen=True, kw_only=True):
     """A topic to browse by."""
 
-    slug: Annotated[str, Meta(description="Topic slug.")]
-    title: Annotated[str, Meta(description="Topic title.")]
-    categories: Annotated[int, Meta(ge=0, description="How many ranked categories it has.")]
-    parts: Annotated[list[TopicPart], Meta(description="Its parts; a category may be in several.")]
+    slug: Annotated[str, doc("Topic slug.")]
+    title: Annotated[str, doc("Topic title.")]
+    categories: Annotated[int, doc("How many ranked categories it has.", ge=0)]
+    parts: Annotated[list[TopicPart], doc("Its parts; a category may be in several.")]
     page: Page
-    api: Annotated[
-        str, Meta(description="Address of the list of its categories.", extra_json_schema=URI)
-    ]
+    api: Annotated[str, doc("Address of the list of its categories.", extra_json_schema=URI)]
 
 
 class InstrumentUse(JsonObject, frozen=True, kw_only=True):
     """A way of asking: all that is sent but the question, and who answered to it."""
 
-    id: Annotated[str, Meta(description="What polls name as instrument.")]
-    models: Annotated[list[str], Meta(description="The models that ever answered to it.")]
-    counted: Annotated[int, Meta(ge=0, description="Answers to it that count in rankings now.")]
+    id: Annotated[str, doc("What polls name as instrument.")]
+    models: Annotated[list[str], doc("The models that ever answered to it.")]
+    counted: Annotated[int, doc("Answers to it that count in rankings now.", ge=0)]
     says: Annotated[
         dict[str, Any],
-        Meta(
-            description="Its text: api, model (as asked for), web_search, structured (how the "
+        doc(
+            "Its text: api, model (as asked for), web_search, structured (how the "
             "form of the answer is asked for), system, prompt (with {question} for the question) "
             "and request (the body, with {system} and {prompt} for these texts). The id is the "
             "start of the SHA-256 of this JSON, its members sorted, without spaces, in UTF-8."
@@ -67,7 +65,7 @@ class InstrumentUse(JsonObject, frozen=True, kw_only=True):
 class InstrumentList(JsonObject, frozen=True, kw_only=True):
     """The ways in which the models were asked, those of the present rankings first."""
 
-    count: Annotated[int, Meta(ge=0, description="Number of instruments.")]
+    count: Annotated[int, doc("Number of instruments.", ge=0)]
     instruments: list[InstrumentUse]
 
 
@@ -79,7 +77,7 @@ class LabsExperiment(JsonObject, frozen=True, kw_only=True):
     method: str
     finding: str
     date: Date
-    url: Annotated[str, Meta(description="Address of the full write-up.", extra_json_schema=URI)]
+    url: Annotated[str, doc("Address of the full write-up.", extra_json_schema=URI)]
 
 
 class Labs(JsonObject, frozen=True, kw_only=True):
@@ -155,7 +153,7 @@ def list_topics(view: View, query: Query) -> list[TopicItem]:  # noqa: ARG001
 
 @endpoint("/api/v1/instruments.json", "Over time", page=lambda view, _: view.at.page("methodology"))
 def get_instruments(view: View, query: Query) -> InstrumentList:  # noqa: ARG001
-    """How the models were asked.
+    """The ways in which the models were asked.
 
     Every way of asking that a poll of the history names as its instrument: prompt, form of the
     answer, web search, model and whatever else is sent. Answers to different ones are never
@@ -180,6 +178,7 @@ def get_instruments(view: View, query: Query) -> InstrumentList:  # noqa: ARG001
         )
         for id_, says in snapshot.catalogue.instruments.items()
     ]
+    # First the ways by which most rankings of today came about.
     instruments.sort(key=lambda use: (-use.counted, use.models, use.id))
     return InstrumentList(count=len(instruments), instruments=instruments)
 
@@ -200,13 +199,14 @@ def get_labs(view: View, query: Query) -> Labs:  # noqa: ARG001
             method=texts.method,
             finding=result.finding,
             date=str(result.date),
-            url=view.at.experiment_page(slug),
+            url=view.at.page(f"labs/{slug}"),
         )
 
     computed = view.snapshot.summary.experiments
     experiments = {e.slug: experiment(e.slug, COMPUTED[e.slug], e) for e in computed}
     written = view.snapshot.catalogue.labs
     experiments |= {slug: experiment(slug, text, text) for slug, text in written.items()}
+    # Sorting is stable: of one day, by slug.
     by_slug = [experiments[slug] for slug in sorted(experiments)]
     newest_first = sorted(by_slug, key=lambda experiment: experiment.date, reverse=True)
     return Labs(count=len(newest_first), experiments=newest_first)

@@ -6,23 +6,32 @@ examples.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from http import HTTPStatus
 from typing import Annotated, Any
 
 import msgspec
 from apispec import APISpec
-from msgspec import NODEFAULT, Meta, Struct, to_builtins
+from msgspec import NODEFAULT, Struct, to_builtins
 
-from store.rankings.leaderboards import Leaderboard
-from store.records import Poll
-from store.snapshot import Snapshot
+from store.history import HistoryError
 from store.text import LICENCES
 from store.web import errors, history, listings, search, trends, verdicts
-from store.web.endpoints import MEDIA_TYPES, Endpoint, Result, endpoint
+from store.web.endpoints import MEDIA_TYPES, Endpoint, endpoint
 from store.web.errors import Refused
 from store.web.lookup import model_names
-from store.web.queries import AsOf, Categories, Changes, OfProduct, Query, Search, Tabular, spelled
+from store.web.queries import (
+    AsOf,
+    Categories,
+    Changes,
+    History,
+    OfProduct,
+    Query,
+    Search,
+    Tabular,
+    spelled,
+)
 from store.web.rendering import render
-from store.web.shapes import JsonObject, Page, Time
+from store.web.shapes import JsonObject, Page, Time, doc
 from store.web.view import View
 
 EXAMPLE_ROWS = 5
@@ -37,14 +46,6 @@ _PLAIN = {
     304: "Not modified: the copy named by If-None-Match is current.",
     308: "The slug has a new one, or something is written in lower case; Location holds the "
     "address.",
-}
-_PROBLEMS = {
-    400: "A parameter is missing, malformed or unknown (errors says which and why), or the Host "
-    "header is not this service's.",
-    404: "Nothing is known by that slug (suggestions holds the closest), or it has no ranking yet.",
-    410: "The category is gone; detail names the day of its last answer. Its history stays.",
-    500: "Something went wrong on our side.",
-    503: "A file that this is made from cannot be used just now; detail says which, and why.",
 }
 _ALWAYS = (400, 500, 503)
 """Problems that any operation can answer: everywhere the Host is checked, and history needed."""
@@ -78,23 +79,21 @@ TAGS = {
 
 
 class Root(JsonObject, frozen=True, kw_only=True):
-    """Where to begin."""
+    """The service in short, and the addresses of its endpoints."""
 
-    name: Annotated[str, Meta(description="The service's name.")]
-    version: Annotated[str, Meta(description="Of this description of the API.")]
-    last_poll: Annotated[Time | None, Meta(description="Time of the newest poll.")]
-    licence: Annotated[str, Meta(description="The data's licence.")]
-    sample: Annotated[bool, Meta(description="Whether this is made-up data.")]
-    docs: Annotated[Page, Meta(description="The documentation, for people.")]
-    mcp: Annotated[Page, Meta(description="The same over MCP.")]
-    endpoints: Annotated[
-        dict[str, str], Meta(description="Addresses by operation id, as URI templates.")
-    ]
+    name: Annotated[str, doc("The service's name.")]
+    version: Annotated[str, doc("Of this description of the API.")]
+    last_poll: Annotated[Time | None, doc("Time of the newest poll.")]
+    licence: Annotated[str, doc("The data's licence.")]
+    sample: Annotated[bool, doc("Whether this is made-up data.")]
+    docs: Annotated[Page, doc("The documentation, for people.")]
+    mcp: Annotated[Page, doc("The same over MCP.")]
+    endpoints: Annotated[dict[str, str], doc("Addresses by operation id, as URI templates.")]
 
 
 @endpoint("/api/v1/", "About")
 def get_root(view: View, query: Query) -> Root:  # noqa: ARG001
-    """Where to begin.
+    """The root of the API.
 
     The service's name, its newest poll, its licence, and the addresses of all endpoints.
     """
@@ -166,7 +165,7 @@ def document(view: View) -> dict[str, Any]:
             "license": {"name": site.licence, **identifier},
         },
         servers=[{"url": view.at.base}],
-        security=[],
+        security=[],  # nothing asks for a key; linters want that said
         tags=[{"name": name, "description": text} for name, text in TAGS.items()],
     )
     # The root is not among them: linters take a slash at the end of a path for a mistake.
@@ -187,11 +186,13 @@ def _operation(
         "200": _success(endpoint, schema, example),
         "304": {"description": _PLAIN[304], "headers": _VALIDATORS},
     }
+    # A format in upper case is redirected, as a slug in a query is.
     if endpoint.moves or "format" in endpoint.query.__struct_fields__:
         responses["308"] = {"description": _PLAIN[308], "headers": _LOCATION}
     for status in sorted({*_ALWAYS, *endpoint.problems}):
+        codes = [f"`{code}`" for code, (of, _) in errors.CODES.items() if of == status]
         responses[str(status)] = {
-            "description": _PROBLEMS[status],
+            "description": f"{HTTPStatus(status).phrase}; its code is {' or '.join(codes)}.",
             "content": {
                 errors.MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(name="ProblemDetails")}}
             },
@@ -293,45 +294,35 @@ def _without(schema: Mapping[str, Any], *names: str) -> dict[str, Any]:
 def examples(view: View) -> dict[str, Examples]:
     """Return real answers by operation id, with the parameters that bring them."""
     samples: dict[str, Examples] = {}
-    board = next(iter(view.snapshot.summary.ranked), None)
-    for route, query in _sample_queries(view, board):
+    for route, query in _sample_queries(view):
         try:
-            answer = route(view, query)
-        except Refused:  # its file is bad just now
+            body = route.body(view, query)
+        except (Refused, HistoryError):  # a file is bad just now
             continue
-        value = answer.value if isinstance(answer, Result) else answer
-        shortened = _shortened(to_builtins(value))
-        samples[route.name] = {"parameters": spelled(query), "answer": shortened}
-    if board and (poll := _newest_poll(board, view.snapshot)):
-        parameters = {"slug": board.slug, "model": poll.model, "limit": 1}
-        answer = _shortened([to_builtins(poll)])
-        samples["getHistory"] = {"parameters": parameters, "answer": answer}
+        given = {
+            name: value for name, value in to_builtins(query).items() if name in spelled(query)
+        }
+        answer = _shortened(msgspec.json.decode(body.content))
+        samples[route.name] = {"parameters": given, "answer": answer}
     return samples
 
 
-def _sample_queries(view: View, board: Leaderboard | None) -> Iterator[tuple[Endpoint, Query]]:
+def _sample_queries(view: View) -> Iterator[tuple[Endpoint, Query]]:
+    snapshot, summary = view.snapshot, view.snapshot.summary
     for route in (listings.list_topics, listings.get_instruments, listings.get_labs):
         yield route, Query()
     yield trends.get_mentions, Tabular()
     yield trends.get_changes, Changes()
-    topics = [topic.slug for topic in view.snapshot.summary.topics if topic.parts]
+    topics = [topic.slug for topic in summary.topics if topic.parts]
     yield listings.list_categories, Categories(topic=topics[0] if topics else None)
-    if board:
-        leader = view.snapshot.products[board.entries[0].product]
+    for board in summary.ranked[:1]:  # none before the first answer
+        leader = snapshot.products[board.entries[0].product]
         yield search.search, Search(q=board.category.subject)
         yield verdicts.get_best_in_category, AsOf(slug=board.slug)
         yield verdicts.get_product, OfProduct(slug=leader.slug)
-
-
-def _newest_poll(board: Leaderboard, snapshot: Snapshot) -> Poll | None:
-    """Return the newest poll of the first model whose newest is an answer that is shown."""
-    line_index, states = snapshot.line_indexes[board.slug], snapshot.aggregates[board.slug].states
-    for answer in board.counted:
-        poll = answer.answered.poll
-        shown = line_index.withheld.keys().isdisjoint(line_index.newest(answer.model, 1))
-        if shown and states[answer.model].polled_at == poll.polled_at:
-            return poll
-    return None
+        states = snapshot.aggregates[board.slug].states
+        for model in [a.model for a in board.counted if states[a.model].failure is None][:1]:
+            yield history.get_history, History(slug=board.slug, model=model, limit=1)
 
 
 def _shortened(value: Any) -> Any:

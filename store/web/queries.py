@@ -18,16 +18,16 @@ from msgspec import Meta, Struct, inspect
 from rapidfuzz.process import extractOne
 from werkzeug.datastructures import MultiDict
 
-from store.search import Kind
 from store.text import MAX_SLUG, SLUG_PATTERN
 from store.web.errors import Moved, ParameterError, Refused
+from store.web.shapes import doc
 
 MAX_QUERY = 200
 HITS = 10
 NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
 """A character that is white space neither to Python nor to ECMAScript, whose ``\\s`` differ."""
 _CORE = re.compile(f"{NOT_BLANK}(?s:.*{NOT_BLANK})?")
-_WHOLE = re.compile(r"0|[1-9][0-9]{0,6}")
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,6}")  # no sign, no leading zero, no endless digits
 
 Slug = Annotated[
     str,
@@ -61,27 +61,18 @@ PollId = Annotated[
         extra={"wrong": "must be the id of a poll: 16 hexadecimal digits in lower case."},
     ),
 ]
-Before = Annotated[
-    PollId | None,
-    Meta(
-        description="Only what is older than the poll, or the change, with this id. The Link "
-        'header names the next page (rel="next") as long as there is one.'
-    ),
-]
 Format = Annotated[
     Literal["json", "jsonl", "csv"],
-    Meta(
-        description="json; jsonl, the same objects one a line; or csv, a table with a header "
+    doc(
+        "json; jsonl, the same objects one a line; or csv, a table with a header "
         "(UTF-8, LF, nothing for null; a poll becomes its products, domains and one reason)."
     ),
 ]
 InTopic = Annotated[
-    str | None, Meta(description="Only the categories of this topic, by its slug in topics.json.")
+    str | None, doc("Only the categories of this topic, by its slug in topics.json.")
 ]
-NamedCategory = Annotated[
-    Words, Meta(description="Category slug, as search_best returns it.", min_length=1)
-]
-Offset = Annotated[int, Meta(ge=0, le=1_000_000, description="How many to skip.")]
+NamedCategory = Annotated[Words, doc("Category slug, as search_best returns it.", min_length=1)]
+Offset = Annotated[int, doc("How many to skip.", ge=0, le=1_000_000)]
 Q = TypeVar("Q", bound="Query")
 
 
@@ -92,16 +83,13 @@ class Query(Struct, frozen=True, kw_only=True, rename="camel"):
 class OfCategory(Query, frozen=True, kw_only=True):
     """A category."""
 
-    slug: Annotated[Slug, Meta(description="Category slug, as search returns it.")]
+    slug: Annotated[Slug, doc("Category slug, as search returns it.")]
 
 
 class OfProduct(Query, frozen=True, kw_only=True):
     """A product."""
 
-    slug: Annotated[
-        Slug,
-        Meta(description="Product slug, lower case and hyphenated, as search returns it."),
-    ]
+    slug: Annotated[Slug, doc("Product slug, lower case and hyphenated, as search returns it.")]
 
 
 class OfSlug(Query, frozen=True, kw_only=True):
@@ -115,8 +103,8 @@ class AsOf(OfCategory, frozen=True, kw_only=True):
 
     as_of: Annotated[
         Day | None,
-        Meta(
-            description="The ranking as of this day's end (UTC), under the names of today. Of a "
+        doc(
+            "The ranking as of this day's end (UTC), under the names of today. Of a "
             "closed day (`final`) it ranks what was there when it was closed; any other still "
             "gains answers."
         ),
@@ -141,29 +129,29 @@ class History(OfCategory, frozen=True, kw_only=True):
 
     model: Annotated[
         str | None,
-        Meta(
-            description="Only this model's polls; the names of retired models and former names "
+        doc(
+            "Only this model's polls; the names of retired models and former names "
             "are accepted too."
         ),
     ] = None
-    limit: Annotated[int, Meta(ge=1, le=500, description="Records at most.")] = 100
-    before: Before = None
+    limit: Annotated[int, doc("Records at most.", ge=1, le=500)] = 100
+    before: Annotated[
+        PollId | None,
+        doc(
+            "Only what is older than the poll with this id. The Link header names the "
+            'next page (rel="next") as long as there is one.'
+        ),
+    ] = None
     format: Format = "json"
 
 
 class Changes(Query, frozen=True, kw_only=True):
     """Changes of the models' #1 picks, narrowed."""
 
-    since: Annotated[
-        Day | None, Meta(description="Only changes of this day (UTC) and later ones.")
-    ] = None
+    since: Annotated[Day | None, doc("Only changes of this day (UTC) and later ones.")] = None
     topic: InTopic = None
-    slug: Annotated[Slug | None, Meta(description="Only in this category.")] = None
-    confirmed: Annotated[
-        bool | None, Meta(description="Only changes that are, or are not, confirmed.")
-    ] = None
-    limit: Annotated[int, Meta(ge=1, le=1000, description="Changes at most.")] = 1000
-    before: Before = None
+    slug: Annotated[Slug | None, doc("Only in this category.")] = None
+    confirmed: Annotated[bool | None, doc("Only changes that are, or are not, confirmed.")] = None
     format: Format = "json"
 
 
@@ -172,37 +160,18 @@ class Search(Query, frozen=True, kw_only=True):
 
     q: Annotated[
         Text,
-        Meta(
-            description="A category topic or a brand name, 1 to 200 characters after trimming.",
+        doc(
+            "A category topic or a brand name, 1 to 200 characters after trimming.",
             extra={"missing": "is missing or blank; give a topic or a brand name."},
         ),
     ]
-    limit: Annotated[int, Meta(ge=1, le=50, description="Hits of each kind at most.")] = HITS
-    kind: Annotated[
-        Kind | None,
-        Meta(
-            description="Only categories or only brands; the other array stays, empty.",
-            extra={"wrong": f"must be {' or '.join(get_args(Kind))}; leave it out for both."},
-        ),
-    ] = None
-
-
-class FeedPart(Query, frozen=True, kw_only=True):
-    """A part of a feed: what is older than a change, if given."""
-
-    before: PollId | None = None
-
-
-class FeedOf(FeedPart, frozen=True, kw_only=True):
-    """A part of the feed of a category, a product or a topic."""
-
-    slug: Slug
+    limit: Annotated[int, doc("Hits of each kind at most.", ge=1, le=50)] = HITS
 
 
 class SearchCall(Search, frozen=True, kw_only=True):
     """A search by a model."""
 
-    limit: Annotated[int, Meta(ge=1, le=20, description="Hits of each kind at most.")] = 5
+    limit: Annotated[int, doc("Hits of each kind at most.", ge=1, le=20)] = 5
 
 
 class CategoryCall(AsOf, frozen=True, kw_only=True):
@@ -211,15 +180,15 @@ class CategoryCall(AsOf, frozen=True, kw_only=True):
     slug: NamedCategory
     detail: Annotated[
         Literal["summary", "full"],
-        Meta(description="full adds perModel and missedByModel, about twice as long."),
+        doc("full adds perModel and missedByModel, about twice as long."),
     ] = "summary"
 
 
 class ProductCall(Query, frozen=True, kw_only=True):
     """A product, for a model."""
 
-    slug: Annotated[Words, Meta(description="Product slug, as search_best returns it.")]
-    limit: Annotated[int, Meta(ge=1, le=50, description="Rankings at most.")] = 10
+    slug: Annotated[Words, doc("Product slug, as search_best returns it.")]
+    limit: Annotated[int, doc("Rankings at most.", ge=1, le=50)] = 10
     offset: Offset = 0
 
 
@@ -227,23 +196,19 @@ class HistoryCall(Query, frozen=True, kw_only=True):
     """Polls of a category, for a model."""
 
     slug: NamedCategory
-    model: Annotated[str | None, Meta(description="Only this assistant's polls.")] = None
-    limit: Annotated[int, Meta(ge=1, le=50, description="Polls at most.")] = 5
-    before: Annotated[
-        PollId | None, Meta(description="Only older polls: pass nextBefore to go on.")
-    ] = None
+    model: Annotated[str | None, doc("Only this assistant's polls.")] = None
+    limit: Annotated[int, doc("Polls at most.", ge=1, le=50)] = 5
+    before: Annotated[PollId | None, doc("Only older polls: pass nextBefore to go on.")] = None
 
 
 class ListCall(Query, frozen=True, kw_only=True):
     """A part of the list of categories, for a model."""
 
-    q: Annotated[Words | None, Meta(description="Words that the title or slug must contain.")] = (
-        None
-    )
+    q: Annotated[Words | None, doc("Words that the title or slug must contain.")] = None
     topic: Annotated[
-        str | None, Meta(description="Only this topic's; an unknown one brings the list of them.")
+        str | None, doc("Only this topic's; an unknown one brings the list of them.")
     ] = None
-    limit: Annotated[int, Meta(ge=1, le=200, description="Categories at most.")] = 50
+    limit: Annotated[int, doc("Categories at most.", ge=1, le=200)] = 50
     offset: Offset = 0
 
 
@@ -317,6 +282,7 @@ def from_address(
         raise Refused.parameters([*_unknown(unknown, parameters), *errors], "unknown-parameter")
     if errors:
         lower = _in_lower_case(texts, errors)
+        # Paths are led to lower case before they come here.
         if lower != texts and not variables and not _read(kind, lower, lax=True)[1]:
             query = "&".join(f"{name}={quote(value, safe='')}" for name, value in lower.items())
             raise Moved(f"{address}?{query}")
@@ -396,6 +362,7 @@ def _checked(field: _Field, value: Any, *, lax: bool) -> tuple[Any, str | None]:
             is_right, wrong = isinstance(value, bool), "must be true or false."
         case inspect.IntType(ge=least, le=most):
             value = int(value) if lax and _WHOLE.fullmatch(value) else value
+            # By isinstance a bool would be one, too.
             is_right = type(value) is int and (least or 0) <= value <= (most or value)
             wrong = f"must be a whole number from {least} to {most}."
         case inspect.LiteralType():
@@ -420,7 +387,7 @@ def _is_day(text: str) -> bool:
 
 def _in_lower_case(texts: Mapping[str, str], errors: list[ParameterError]) -> dict[str, str]:
     """Return the parameters with those that are wrong and a slug or a format in lower case."""
-    names = {error.parameter for error in errors} & {"slug", "topic", "format", "kind"}
+    names = {error.parameter for error in errors} & {"slug", "topic", "format"}
     return {name: text.lower() if name in names else text for name, text in texts.items()}
 
 
@@ -435,5 +402,6 @@ def _unknown(names: Iterable[str], parameters: Sequence[str]) -> list[ParameterE
             listed = f"the parameters are {', '.join(parameters)}"
             hint = f"{listed if parameters else 'there are none'}."
         detail = f"is not a parameter here; {hint}"
+        # Strangers choose the name: not all of it is shown.
         errors.append(ParameterError(parameter=name[:50], detail=detail))
     return errors

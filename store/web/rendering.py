@@ -73,7 +73,7 @@ def render_page(template: str, view: View, /, **context: Any) -> bytes:
 
 @cache
 def environment() -> Environment:
-    """All templates, each read and compiled when it is first used; HTML and XML are escaped."""
+    """Return all templates, each compiled when it is first used; HTML and XML are escaped."""
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=select_autoescape(("html", "xml", "svg"), default_for_string=True),
@@ -99,7 +99,7 @@ def environment() -> Environment:
 
 
 def website(domain: str | None) -> str | None:
-    """The address of a product's domain, or ``None`` when it is not a plain host name."""
+    """Return the address of a product's domain, or ``None`` if it is not a plain host name."""
     if domain is None or len(domain) > 253 or not _DOMAIN.fullmatch(domain):  # noqa: PLR2004 - DNS
         return None
     return f"https://{domain}/"

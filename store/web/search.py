@@ -1,8 +1,7 @@
 """Search: shapes and makers of what a topic, a need or a brand brings."""
 
 from typing import Annotated
-
-from msgspec import Meta
+from urllib.parse import urlencode
 
 from store.rankings import sentences
 from store.rankings.leaderboards import Leaderboard
@@ -11,17 +10,26 @@ from store.search import Hit, Hits, Label
 from store.web.answers import QUICK
 from store.web.endpoints import Result, endpoint
 from store.web.queries import Search
-from store.web.shapes import Api, CertaintyLevel, Date, JsonObject, LevelSentence, Page, Verdict
+from store.web.shapes import (
+    Api,
+    CertaintyLevel,
+    Date,
+    JsonObject,
+    LevelSentence,
+    Page,
+    Verdict,
+    doc,
+)
 from store.web.view import View
 
 TOP = 5
 """Entries of a category that a hit shows."""
 
-Score = Annotated[float, Meta(ge=0, le=1, description="How well the hit matches, from 0 to 1.")]
+Score = Annotated[float, doc("How well the hit matches, from 0 to 1.", ge=0, le=1)]
 Match = Annotated[
     Label,
-    Meta(
-        description="How sure the hit is: exact or likely may be acted on, related is worth asking "
+    doc(
+        "How sure the hit is: exact or likely may be acted on, related is worth asking "
         "back. How often each is right is on the methodology page."
     ),
 ]
@@ -33,8 +41,8 @@ class TopEntry(JsonObject, frozen=True, kw_only=True):
     rank: int
     product: str
     slug: str
-    score: Annotated[int, Meta(description="Points: the sum over models of 6 - rank.")]
-    tied: Annotated[bool, Meta(description="Equal to a neighbour; only the slug orders them.")]
+    score: Annotated[int, doc("Points: the sum over models of 6 - rank.")]
+    tied: Annotated[bool, doc("Equal to a neighbour; only the slug orders them.")]
 
 
 class Siblings(JsonObject, frozen=True, kw_only=True):
@@ -61,8 +69,7 @@ class CategoryHit(JsonObject, frozen=True, kw_only=True):
     level_sentence: LevelSentence
     match: Match
     siblings: Annotated[
-        Siblings | None,
-        Meta(description="How many more of its kind there are, and where they are listed."),
+        Siblings | None, doc("How many more of its kind there are, and where they are listed.")
     ]
     top: list[TopEntry]
 
@@ -90,10 +97,9 @@ class BrandHit(JsonObject, frozen=True, kw_only=True, rename=None):
     score: Score
     match: Match
     ranked_in: Annotated[
-        list[RankedIn],
-        Meta(description="Its leaderboards, best rank first; MCP lists the first five."),
+        list[RankedIn], doc("Its leaderboards, best rank first; MCP lists the first five.")
     ]
-    ranked_in_count: Annotated[int, Meta(ge=0, description="Number of leaderboards it is on.")]
+    ranked_in_count: Annotated[int, doc("Number of leaderboards it is on.", ge=0)]
 
 
 class RelatedCategory(JsonObject, frozen=True, kw_only=True):
@@ -107,18 +113,18 @@ class RelatedCategory(JsonObject, frozen=True, kw_only=True):
 
 
 class SearchResults(JsonObject, frozen=True, kw_only=True):
-    """What fits a search, best match first; every list may be empty."""
+    """The hits of a search, best match first; every list may be empty."""
 
     query: str
     categories: list[CategoryHit]
     brands: list[BrandHit]
     related: Annotated[
         list[RelatedCategory],
-        Meta(
-            max_length=5,
-            description="Where nothing is exact or likely: the categories closest in meaning that "
+        doc(
+            "Where nothing is exact or likely: the categories closest in meaning that "
             "are not among the hits. What a person may have meant; ask back before using one. A "
             "sentence model may have ordered them and the hits; while it is busy words alone do.",
+            max_length=5,
         ),
     ]
 
@@ -131,8 +137,8 @@ def of_search(view: View, **_: str) -> tuple[int, str]:
 @endpoint(
     "/api/v1/search",
     "Search",
-    page=lambda view, query: view.at.search_page(query.q),
-    level=QUICK,
+    page=lambda view, query: view.at.page("search?" + urlencode({"q": query.q})),
+    level=QUICK,  # most queries are asked once
     basis=of_search,
 )
 def search(view: View, query: Search) -> Result[SearchResults]:
@@ -143,20 +149,21 @@ def search(view: View, query: Search) -> Result[SearchResults]:
     Where nothing is exact or likely, related holds the categories closest in meaning. Both
     arrays of hits are empty when nothing fits.
     """
-    hits = view.search(query.q, query.limit, query.kind)
+    hits = view.search(query.q, query.limit)
     return Result(search_results(query.q, hits, view), is_final=hits.is_final)
 
 
 def search_results(
     query: str, hits: Hits, view: View, most_places: int | None = None
 ) -> SearchResults:
-    """What a query found; a brand with so many of its leaderboards, or all."""
+    """Return the hits of a query; a brand with so many of its leaderboards, or all."""
     snapshot = view.snapshot
     return SearchResults(
         query=query,
         categories=[
             _category_hit(board, hit, view)
             for hit in hits.categories
+            # The index may be a moment older than the rankings.
             if (board := snapshot.leaderboards.get(hit.slug))
         ],
         brands=[
@@ -209,7 +216,7 @@ def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
 def _siblings(board: Leaderboard, view: View) -> Siblings | None:
     """Return what else is in the first part of a topic that a category is in; ``None`` if alone."""
     for topic, part in view.snapshot.summary.topics_of.get(board.slug, ()):
-        if others := len(part.leaderboards) - 1:
+        if others := len(part.leaderboards) - 1:  # a part may hold one category
             page = f"{view.at.topic_page(topic.slug)}#{part.slug}"
             api = view.at.topic(topic.slug)
             return Siblings(count=others, title=part.title, page=page, api=api)

@@ -5,20 +5,20 @@ from collections.abc import Collection
 from operator import attrgetter
 from typing import Annotated
 
-from msgspec import Meta, field
+from msgspec import field
 
 from store.rankings import changes, rounds
 from store.rankings.leaderboards import Leaderboard, leader_changes
 from store.rankings.mentions import Direction
 from store.rankings.products import ProductProfile
 from store.web import lookup
-from store.web.endpoints import Result, endpoint, rows
+from store.web.endpoints import endpoint, rows
 from store.web.queries import Changes, Tabular, spelled
-from store.web.shapes import Api, Date, JsonObject, Page, Time
+from store.web.shapes import Api, Date, JsonObject, Page, Time, doc
 from store.web.view import View
 
-MOST_LEADERS = 1000
-"""Changes of a leader that one answer lists."""
+MOST_CHANGES = 1000
+"""Changes of each kind that one answer lists."""
 MOST_MENTIONED = 100
 """Products that the list of mentions holds."""
 
@@ -26,21 +26,20 @@ MOST_MENTIONED = 100
 class Change(JsonObject, frozen=True, kw_only=True):
     """A flip of one model's #1 in one category."""
 
-    id: Annotated[str, Meta(description="Stable: the id of the poll that brought the change.")]
-    slug: Annotated[str, Meta(description="Category slug.")]
+    id: Annotated[str, doc("Stable: the id of the poll that brought the change.")]
+    slug: Annotated[str, doc("Category slug.")]
     title: str
-    model: Annotated[str, Meta(description="The model that flipped.")]
-    from_: Annotated[str, Meta(description="Previous #1 product.")] = field(name="from")
-    to: Annotated[str, Meta(description="New #1 product.")]
-    reason: Annotated[str | None, Meta(description="The model's own reason for the new #1.")]
+    model: Annotated[str, doc("The model that flipped.")]
+    from_: Annotated[str, doc("Previous #1 product.")] = field(name="from")
+    to: Annotated[str, doc("New #1 product.")]
+    reason: Annotated[str | None, doc("The model's own reason for the new #1.")]
     from_date: Date
     to_date: Date
-    confirmed: Annotated[bool, Meta(description="The model's next answer, on a later day, agreed.")]
+    confirmed: Annotated[bool, doc("The model's next answer, on a later day, agreed.")]
     served_model_from: Annotated[
-        str | None,
-        Meta(description="Its served version before, if that changed between the two answers."),
+        str | None, doc("Its served version before, if that changed between the two answers.")
     ]
-    served_model_to: Annotated[str | None, Meta(description="Its served version since then.")]
+    served_model_to: Annotated[str | None, doc("Its served version since then.")]
     page: Page
     api: Api
 
@@ -48,24 +47,22 @@ class Change(JsonObject, frozen=True, kw_only=True):
 class LeaderChange(JsonObject, frozen=True, kw_only=True):
     """Another product came to lead a merged ranking, alone and by more than chance."""
 
-    slug: Annotated[str, Meta(description="Category slug.")]
+    slug: Annotated[str, doc("Category slug.")]
     title: str
-    from_: Annotated[str, Meta(description="The product that led alone before.")] = field(
-        name="from"
-    )
-    to: Annotated[str, Meta(description="The product that leads alone now.")]
-    from_date: Annotated[Date, Meta(description="The last day on which the one before did.")]
-    to_date: Annotated[Date, Meta(description="The first day on which the new one did.")]
-    answers: Annotated[int, Meta(ge=1, description="Answers that show it.")]
+    from_: Annotated[str, doc("The product that led alone before.")] = field(name="from")
+    to: Annotated[str, doc("The product that leads alone now.")]
+    from_date: Annotated[Date, doc("The last day on which the one before did.")]
+    to_date: Annotated[Date, doc("The first day on which the new one did.")]
+    answers: Annotated[int, doc("Answers that show it.", ge=1)]
     model: Annotated[
         str | None,
-        Meta(
-            description="The model that brought over half of it and whose served version changed "
+        doc(
+            "The model that brought over half of it and whose served version changed "
             "meanwhile, if one did; that is no proof of a cause."
         ),
     ]
-    served_model_from: Annotated[str | None, Meta(description="Its served version before.")]
-    served_model_to: Annotated[str | None, Meta(description="Its served version since then.")]
+    served_model_from: Annotated[str | None, doc("Its served version before.")]
+    served_model_to: Annotated[str | None, doc("Its served version since then.")]
     page: Page
     api: Api
 
@@ -74,14 +71,14 @@ class ChangeList(JsonObject, frozen=True, kw_only=True):
     """The newest changes of the models' #1 picks, and of the merged rankings' leaders."""
 
     last_checked: Time | None
-    tracked: Annotated[int, Meta(ge=0, description="Categories with a successful poll.")]
-    count: Annotated[int, Meta(ge=0, description="Changes listed here, 1,000 at most.")]
-    total: Annotated[int, Meta(ge=0, description="Changes ever seen.")]
-    changes: Annotated[list[Change], Meta(description="Newest first.")]
+    tracked: Annotated[int, doc("Categories with a successful poll.", ge=0)]
+    count: Annotated[int, doc("Changes listed here, 1,000 at most.", ge=0)]
+    total: Annotated[int, doc("Changes ever seen.", ge=0)]
+    changes: Annotated[list[Change], doc("Newest first.")]
     leaders: Annotated[
         list[LeaderChange],
-        Meta(
-            description="Changes of a merged ranking's leader, newest first, 1,000 at most. "
+        doc(
+            "Changes of a merged ranking's leader, newest first, 1,000 at most. "
             "`since`, `topic` and `slug` narrow them; the rest is about `changes` alone. They are "
             "found late, or never: an empty list does not say that nothing changed."
         ),
@@ -89,7 +86,7 @@ class ChangeList(JsonObject, frozen=True, kw_only=True):
 
 
 class Mention(JsonObject, frozen=True, kw_only=True):
-    """How often a product is named, and whether that moves.
+    """The number of polls that name a product, and its trend.
 
     The trend counts cells (one category, one model, one question) polled successfully in both of
     the last two weeks: those that list the product now, before, and in either.
@@ -99,26 +96,26 @@ class Mention(JsonObject, frozen=True, kw_only=True):
     slug: str
     name: str
     domain: str | None
-    mentions: Annotated[int, Meta(ge=1, description="Successful polls, all time, that rank it.")]
-    mentions7d: Annotated[int, Meta(ge=0, description="Cells that list it now.")]
-    polls7d: Annotated[int, Meta(ge=0, description="Cells that list it now or before.")]
-    mentions_prev7d: Annotated[int, Meta(ge=0, description="Cells that listed it before.")] = field(
+    mentions: Annotated[int, doc("Successful polls, all time, that rank it.", ge=1)]
+    mentions7d: Annotated[int, doc("Cells that list it now.", ge=0)]
+    polls7d: Annotated[int, doc("Cells that list it now or before.", ge=0)]
+    mentions_prev7d: Annotated[int, doc("Cells that listed it before.", ge=0)] = field(
         name="mentionsPrev7d"
     )
-    polls_prev7d: Annotated[int, Meta(ge=0, description="The same cells as polls7d.")] = field(
+    polls_prev7d: Annotated[int, doc("The same cells as polls7d.", ge=0)] = field(
         name="pollsPrev7d"
     )
-    delta: Annotated[float | None, Meta(description="Difference in percentage points.")]
+    delta: Annotated[float | None, doc("Difference in percentage points.")]
     direction: Annotated[
         Direction,
-        Meta(
-            description="new: first named in the last week. insufficient: under 8 cells, or under "
+        doc(
+            "new: first named in the last week. insufficient: under 8 cells, or under "
             "6 that list it in one week alone. up, down: these moved by more than chance, by the "
             "exact binomial test with false discoveries held at 5 % over all products that are "
             "neither new nor insufficient. flat: else."
         ),
     ]
-    categories: Annotated[int, Meta(ge=0, description="Leaderboards it appears on.")]
+    categories: Annotated[int, doc("Leaderboards it appears on.", ge=0)]
     page: Page
     api: Api
 
@@ -127,8 +124,8 @@ class MentionList(JsonObject, frozen=True, kw_only=True):
     """The most mentioned products across every successful poll."""
 
     as_of: Time | None
-    polls: Annotated[int, Meta(ge=0, description="Successful polls, all time.")]
-    products: Annotated[list[Mention], Meta(description="Most mentioned first, 100 at most.")]
+    polls: Annotated[int, doc("Successful polls, all time.", ge=0)]
+    products: Annotated[list[Mention], doc("Most mentioned first, 100 at most.")]
 
 
 @endpoint(
@@ -166,7 +163,7 @@ def _mention(view: View, rank: int, product: ProductProfile, leaderboards: int) 
         mentions7d=trend.mentions,
         polls7d=trend.cells,
         mentions_prev7d=trend.mentions_before,
-        polls_prev7d=trend.cells,
+        polls_prev7d=trend.cells,  # what was not polled in both weeks is not compared
         delta=trend.delta,
         direction=trend.direction,
         categories=leaderboards,
@@ -182,13 +179,18 @@ def _mention(view: View, rank: int, product: ProductProfile, leaderboards: int) 
     write=rows(Change, attrgetter("changes")),
     problems=(404,),
 )
-def get_changes(view: View, query: Changes) -> Result[ChangeList]:
+def get_changes(view: View, query: Changes) -> ChangeList:
     """Flips of a model's #1, and changes of a ranking's leader.
 
     The newest changes of one model's #1 in one category, newest first. A change is
     confirmed once the model's next answer agrees with it. Beside them, under `leaders`,
     are those of the merged rankings: another product came to lead by more than chance.
     """
+    return change_list(view, query, MOST_CHANGES)
+
+
+def change_list(view: View, query: Changes, most: int) -> ChangeList:
+    """Return the newest changes that a query asks for, so many of each kind at most."""
     summary, slugs, since = view.snapshot.summary, _slugs(view, query), query.since or ""
     matches = [
         change
@@ -198,31 +200,18 @@ def get_changes(view: View, query: Changes) -> Result[ChangeList]:
         and change.current_at[:10] >= since
     ]
     boards = [board for board in summary.ranked if slugs is None or board.slug in slugs]
-    start = 0
-    if query.before is not None:
-        positions = (i for i, change in enumerate(matches, 1) if change.poll == query.before)
-        start = next(positions, 0)
-        if not start:
-            raise lookup.no_cursor("change")
-    page = matches[start : start + query.limit]
-    following = None
-    if start + query.limit < len(matches):
-        part = {"limit": str(query.limit), "before": page[-1].poll}
-        following = view.at.changes(**spelled(query, **part))
-    return Result(
-        ChangeList(
-            last_checked=summary.last_poll,
-            tracked=summary.tracked,
-            count=len(page),
-            total=len(matches),
-            changes=[_change(view, change) for change in page],
-            leaders=[
-                _leader_change(view, board, day.date, day.leader)
-                for board, day in leader_changes(boards)[:MOST_LEADERS]
-                if day.leader and day.date >= since
-            ],
-        ),
-        following,
+    newest = matches[:most]
+    return ChangeList(
+        last_checked=summary.last_poll,
+        tracked=summary.tracked,
+        count=len(newest),
+        total=len(matches),
+        changes=[_change(view, change) for change in newest],
+        leaders=[
+            _leader_change(view, board, day.date, day.leader)
+            for board, day in leader_changes(boards)[:most]
+            if day.leader and day.date >= since
+        ],
     )
 
 
@@ -236,13 +225,14 @@ def _slugs(view: View, query: Changes) -> Collection[str] | None:
     if query.slug is not None:
         given = spelled(query, slug=None)
         lookup.board(view, query.slug, lambda slug: view.at.changes(slug=slug, **given))
+        # Both narrow: a category outside of the topic has none.
         slugs = {query.slug} if slugs is None else slugs & {query.slug}
     return slugs
 
 
 def _change(view: View, change: changes.Change) -> Change:
     return Change(
-        id=change.poll,
+        id=change.poll,  # a poll brings one change at most
         slug=change.slug,
         title=view.snapshot.aggregates[change.slug].category.title,
         model=change.model,

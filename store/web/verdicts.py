@@ -14,9 +14,6 @@ from store.web.endpoints import endpoint
 from store.web.queries import AsOf, OfProduct
 from store.web.view import View
 
-DECIMALS = 4
-"""Decimals of a share: a hundredth of a percent, far below any interval's width."""
-
 
 @endpoint(
     "/api/v1/best/<slug>.json",
@@ -96,7 +93,7 @@ def category_verdict(
         missed_by_model={
             answer.model: _missed(view, answer)
             for answer in board.counted
-            if answer.answered.poll.missed
+            if answer.answered.poll.missed  # else the model is not among the keys
         },
         answers={
             answer.model: wire.AnswerStamp(
@@ -130,6 +127,7 @@ def _agreement(view: View, board: Leaderboard) -> wire.Agreement | None:
     if agreement is None:
         return None
     product = view.snapshot.products[agreement.product]
+    # While nothing is measured, an assistant's own noise is not, either.
     noise = board.repeatability if board.certainty.contenders else None
     relative = noise.relative_overlap if noise else None
     return wire.Agreement(
@@ -141,8 +139,8 @@ def _agreement(view: View, board: Leaderboard) -> wire.Agreement | None:
             label=agreement.label,
         ),
         overlap=agreement.overlap,
-        self_overlap=round(noise.own_overlap, DECIMALS) if noise else None,
-        relative_overlap=None if relative is None else round(relative, DECIMALS),
+        self_overlap=round(noise.own_overlap, certainty.DECIMALS) if noise else None,
+        relative_overlap=None if relative is None else round(relative, certainty.DECIMALS),
     )
 
 
@@ -169,7 +167,7 @@ def _combined(view: View, board: Leaderboard) -> list[wire.RankedEntry]:
     """Return the merged ranking with the figures of each place over the assistants' runs."""
     runs = list(board.runs().values())
     windows = [[answer.places for answer in run.window] for run in runs]
-    points = certainty.Comparison(runs, board.slugs)
+    points = certainty.Comparison(runs, board.slugs)  # once for all places
     is_measured = points.is_measured
     entries = []
     for entry in board.entries:
@@ -185,23 +183,14 @@ def _combined(view: View, board: Leaderboard) -> list[wire.RankedEntry]:
             model_ranks=dict(entry.model_ranks),
             tied=entry.tied,
             reason=reason or None,
-            mean_score=round(points.mean_points(id_), DECIMALS) if is_measured else None,
+            mean_score=round(points.mean_points(id_), certainty.DECIMALS) if is_measured else None,
             range=board.ranges.get(id_),
-            presence=_share(certainty.presence(windows, id_)),
-            firsts=_share(certainty.firsts(windows, id_)) if is_measured else None,
+            presence=certainty.presence(windows, id_),
+            firsts=certainty.firsts(windows, id_) if is_measured else None,
             own_maker=any(_is_own(view, model, product) for model in entry.model_ranks),
         )
         entries.append(ranked)
     return entries
-
-
-def _share(share: certainty.Share) -> wire.AnswerShare:
-    return wire.AnswerShare(
-        named=share.named,
-        of=share.of,
-        share=round(share.share, DECIMALS),
-        interval=tuple(round(end, DECIMALS) for end in share.interval),
-    )
 
 
 def _is_own(view: View, model: str, product: ProductProfile) -> bool:
@@ -226,6 +215,7 @@ def _picks(view: View, answer: CountedAnswer) -> list[wire.ModelPick]:
 
 
 def _missed(view: View, answer: CountedAnswer) -> list[wire.MissedProduct]:
+    # What was only missed, and never ranked, has no page.
     products = map(view.snapshot.products.get, answer.answered.missed)
     return [
         wire.MissedProduct(

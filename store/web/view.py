@@ -103,29 +103,23 @@ class View:
         ]
         return sorted(places, key=lambda place: (place[1].rank, place[0].slug))
 
-    def search(self, query: str, limit: int, kind: Kind | None = None) -> Hits:
+    def search(self, query: str, limit: int) -> Hits:
         """Return what fits a query, best first."""
         compare = self.meaning.compare if self.meaning else None
-        return self.snapshot.summary.index.search(query, limit, kind, compare)
+        return self.snapshot.summary.index.search(query, limit, compare=compare)
 
-    def suggested_categories(self, text: str) -> list[Suggestion]:
-        """Return the ranked categories closest to an unknown slug."""
-        hits = self.snapshot.summary.index.closest(text, "categories")
-        boards = (self.snapshot.leaderboards.get(hit.slug) for hit in hits)
+    def suggestions(self, slug: str, kind: Kind) -> list[Suggestion]:
+        """Return the ranked categories, or the products, closest to an unknown slug."""
+        snapshot, hits = self.snapshot, self.snapshot.summary.index.closest(slug, kind)
+        if kind == "brands":
+            products = filter(None, (snapshot.product(hit.slug) for hit in hits))
+            return [
+                Suggestion(slug=p.slug, title=p.name, api=self.at.product(p.slug)) for p in products
+            ]
+        boards = filter(None, (snapshot.leaderboards.get(hit.slug) for hit in hits))
         return [
             Suggestion(slug=b.slug, title=b.category.title, api=self.at.category(b.slug))
             for b in boards
-            if b
-        ]
-
-    def suggested_products(self, text: str) -> list[Suggestion]:
-        """Return the products closest to an unknown slug."""
-        hits = self.snapshot.summary.index.closest(text, "brands")
-        products = (self.snapshot.product(hit.slug) for hit in hits)
-        return [
-            Suggestion(slug=p.slug, title=p.name, api=self.at.product(p.slug))
-            for p in products
-            if p
         ]
 
 
@@ -201,10 +195,6 @@ class Addresses(Struct, frozen=True):
         """Return the address of the page that compares two products."""
         return self.page(compare_path(one, other))
 
-    def search_page(self, query: str) -> str:
-        """Return the address of the page of a search."""
-        return self.page(_with_query("search", {"q": query}))
-
     def search(self, query: str) -> str:
         """Return the address of the results of a search."""
         return self.api(_with_query("search", {"q": query}))
@@ -212,10 +202,6 @@ class Addresses(Struct, frozen=True):
     def feed(self, slug: str) -> str:
         """Return the address of the feed of a category."""
         return self.page(f"feeds/best/{slug}.atom")
-
-    def experiment_page(self, slug: str) -> str:
-        """Return the address of the write-up of an experiment."""
-        return self.page(f"labs/{slug}")
 
     def history(self, slug: str, **narrowed: str) -> str:
         """Return the address of a category's poll history; ``narrowed`` by its parameters."""
@@ -227,7 +213,7 @@ class Addresses(Struct, frozen=True):
 
 
 def _as_of(day: str | None) -> str:
-    return f"?asOf={day}" if day else ""
+    return f"?asOf={day}" if day else ""  # a day has nothing to quote
 
 
 def _with_query(path: str, query: Mapping[str, str]) -> str:

@@ -48,12 +48,12 @@ class Response(Struct, frozen=True):
 
     @property
     def is_success(self) -> bool:
-        """Whether the provider answered with a success."""
+        """True if the provider answered with a success."""
         return 200 <= self.status < 300  # noqa: PLR2004 - HTTP's own boundaries
 
     @property
     def is_error(self) -> bool:
-        """Whether the provider answered with an error, which costs nothing."""
+        """True if the provider answered with an error, which costs nothing."""
         return self.status >= ERROR
 
 

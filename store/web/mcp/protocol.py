@@ -70,7 +70,7 @@ class Message(Struct, frozen=True):
 
 
 class Server(Struct, frozen=True):
-    """What is served: ``info`` has name, title and version, ``tools`` encodes the list of tools.
+    """A server: ``info`` has name, title and version, ``tools`` encodes the list of tools.
 
     ``instructions`` say what a model should know before it calls a tool. ``call`` returns the
     result of a tool, a failure included; ``None`` for an unknown tool.
@@ -113,7 +113,7 @@ def read(body: bytes) -> Message | None:
     """
     try:
         message = msgspec.json.decode(body)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # 20,000 opening brackets
         raise Refusal(Code.PARSE_ERROR, f"The body cannot be read as JSON: {error}.") from None
     if isinstance(message, list):
         raise Refusal(Code.INVALID_REQUEST, "Batches are not taken: POST one message at a time.")
@@ -126,6 +126,7 @@ def read(body: bytes) -> Message | None:
         )
     if "id" not in message:
         return None
+    # A bool is an int to Python, and null would be taken for an answer to no request.
     if isinstance(message["id"], bool) or not isinstance(message["id"], str | int):
         raise Refusal(Code.INVALID_REQUEST, "id must be a string or an integer.")
     return Message(message["id"], method, params or {})

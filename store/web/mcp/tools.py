@@ -117,8 +117,8 @@ def _notice(view: View) -> str:
 
 def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     """Find categories and brands; what two names have in common, and what is new, if asked."""
-    topic, asks_for_news = _NEWS.subn("", query.q)
-    hits = view.search(topic, query.limit, query.kind)
+    topic, asks_for_news = _NEWS.subn("", query.q)  # "what changed for vpn" is about vpn
+    hits = view.search(topic, query.limit)
     results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, MOST_PLACES))
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
@@ -127,11 +127,9 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     results |= dict.fromkeys(NEWS)
     if asks_for_news:
         sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
-        most = max(query.limit, NEWEST_CHANGES)
-        changes = queries.Changes(slug=sure[0] if sure else None, limit=most)
-        listed = to_builtins(trends.get_changes(view, changes).value)
+        changes = queries.Changes(slug=sure[0] if sure else None)
+        listed = to_builtins(trends.change_list(view, changes, max(query.limit, NEWEST_CHANGES)))
         results |= {name: listed[name] for name in NEWS}
-        del results["leaders"][most:]
     if results["comparison"] or results["changes"]:
         results["related"] = []
     return results
@@ -141,7 +139,7 @@ def get_best_in_category(view: View, query: queries.CategoryCall) -> dict[str, A
     """Return the verdict of a category, and what changed: its #1, its leader, assistants' #1s."""
     slug, day = _category(view, query.slug), query.as_of
     whole = verdicts.get_best_in_category(view, queries.AsOf(slug=slug, as_of=day))
-    listed = trends.get_changes(view, queries.Changes(slug=slug)).value
+    listed = trends.get_changes(view, queries.Changes(slug=slug))
     verdict: dict[str, Any] = to_builtins(whole)
     for name in ("changes", "leaders"):
         until = [c for c in getattr(listed, name) if day is None or c.to_date <= day]

@@ -142,6 +142,7 @@ def _counted_choices(board: Leaderboard, snapshot: Snapshot, day: str | None) ->
 def _miss(slug: str, model: str, snapshot: Snapshot, day: str | None = None) -> str | None:
     """Return what became of the newest poll of an assistant, if it brought no answer."""
     index = snapshot.line_indexes[slug]
+    # States leave withheld polls out; only the lines still show that one was made.
     if day is None and not index.withheld.keys().isdisjoint(index.newest(model, 1)):
         return "withheld"
     state = snapshot.aggregates[slug].states.get(model)
@@ -193,6 +194,7 @@ def _close(board: Leaderboard, name: Name) -> str:
     first = board.entries[0]
     rivals = [e for e in board.entries[1:] if e.product in board.certainty.contenders]
     if not rivals:
+        # A contender may stand in no latest answer: earlier ones alone speak for it.
         other = next(p for p in board.certainty.contenders if p != first.product)
         return (
             f"{name(first.product)} leads, but by so little that it may be chance: ask again, "

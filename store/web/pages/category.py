@@ -1,5 +1,6 @@
 """The pages of a category: its ranking, how to cite it, and what changed between two days."""
 
+import datetime as dt
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ _TEX = str.maketrans(
     {char: f"\\{char}" for char in "{}$&#%_"}
     | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 )
-"""How TeX spells the characters that have a meaning to it."""
+"""TeX's spellings of the characters that have a meaning to it."""
 
 
 class FromTo(OfCategory, frozen=True, kw_only=True):
@@ -48,9 +49,9 @@ def _basis(view: View, slug: str) -> tuple[Any, ...]:
 
 def _behind(view: View, board: Leaderboard) -> str | None:
     """Return the newest day of the site, if a category's newest answer is far older."""
-    newest_day = as_of.newest_day(view.snapshot, board.slug)
-    is_old = as_of.is_old(board, newest_day, view.site.stale_after_days)
-    return newest_day if is_old else None
+    newest_day = as_of.newest_day(view.snapshot)
+    behind = dt.date.fromisoformat(newest_day) - dt.date.fromisoformat(board.updated)
+    return newest_day if behind.days > view.site.stale_after_days else None
 
 
 @page(
@@ -76,6 +77,7 @@ def category(view: View, query: AsOf) -> dict[str, Any]:
         "cited": cited,
         "is_cited_final": as_of.is_final(view.snapshot, cited),
         "bibtex": bibtex(verdict, cited, view),
+        # A past day was asked for: that it is old needs no warning.
         "behind": None if day else _behind(view, current),
         "structured": structured(verdict, view),
         "embedding": pictures.embedding(board, view),
@@ -121,7 +123,7 @@ def _days(view: View, query: FromTo) -> dict[str, str]:
     days = {name: day for name, day in given.items() if day is not None}
     if "from" not in days:
         return days
-    end = days.setdefault("to", as_of.newest_day(view.snapshot, query.slug))
+    end = days.setdefault("to", as_of.newest_day(view.snapshot))
     if days["from"] >= end:
         why = f"must be a day before {end}, the day to compare with."
         raise Refused.parameters([ParameterError(parameter="from", detail=why)])
@@ -131,6 +133,7 @@ def _days(view: View, query: FromTo) -> dict[str, str]:
 def bibtex(verdict: CategoryVerdict, day: str, view: View) -> str:
     """Return a reference to a category's ranking as of a UTC day."""
     site = view.site
+    # Double braces: BibTeX would take the name apart and lower the letters of the title.
     fields = {
         "author": f"{{{site.name.translate(_TEX)}}}",
         "title": f"{{{verdict.title.translate(_TEX)}}}",

@@ -21,7 +21,7 @@ LONG_LIST = 10
 RIVALS = 5
 
 _BETWEEN = re.compile(r"\s+(?:vs\.?|versus|or|against|compared (?:to|with))\s+", re.IGNORECASE)
-"""What people write between two names that they want compared."""
+"""Words that people write between two names that they want compared."""
 
 _WORDS = 6
 """Words of a query beside "vs" that may be a name: the longest name shipped has five."""
@@ -125,6 +125,7 @@ def pair_in(query: str, view: View) -> tuple[ProductProfile, ProductProfile] | N
     if len(parts) != 2:  # noqa: PLR2004 - what stands before and after
         return None
     before, after = (part.strip(" ?!.,\"'").split() for part in parts)
+    # The longest name first: "Alpha One" is another product than "Alpha".
     ends = [" ".join(before[i:]) for i in range(max(0, len(before) - _WORDS), len(before))]
     starts = [" ".join(after[:i]) for i in range(min(len(after), _WORDS), 0, -1)]
     one, other = (

@@ -5,6 +5,7 @@ Like is compared with like: the same assistants, asked the same question in the 
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import Literal
 
 from msgspec import Struct
@@ -62,7 +63,7 @@ class FirstChoice(Struct, frozen=True):
 
     @property
     def changed(self) -> bool:
-        """Whether it ranks another product first than before."""
+        """True if it ranks a different product first than before."""
         both = self.before and self.after and self.comparable
         return bool(both and self.before != self.after)
 
@@ -119,7 +120,7 @@ def between(
         shifts=_shifts(before, board, view),
         choices=choices,
         unchanged=[(listed(models), view.name(id_)) for id_, models in unchanged.items()],
-        events=sorted(_events(board, view), reverse=True),
+        events=sorted(_events(board, view), key=itemgetter(0), reverse=True),
     )
 
 
@@ -210,12 +211,14 @@ def _events(board: Leaderboard, view: View) -> Iterator[tuple[str, str]]:
         model, date, asking = answer.model, answer.polled_at[:10], answer.asking
         before = askings.get(model, asking)
         askings[model] = asking
+        # The log holds equal askings once, so identity tells that nothing changed.
         if before is asking or model not in view.snapshot.models:
             continue
         if version := VersionChange.of(model, before.version, asking.version):
             yield date, sentences.version_change(version)
         if before.instrument != asking.instrument:
             renewed.setdefault((date, before.instrument is not None), []).append(model)
+    # A new prompt reaches all assistants on one day: one sentence for all of them.
     for (date, is_known), models in renewed.items():
         yield date, sentences.asked_anew(models, is_known=is_known)
     for day in board.leader_changes:

@@ -56,6 +56,7 @@ def site_map(view: View, query: Query) -> dict[str, Any]:
     named = ((snapshot.products.get(id_), date) for id_, date in dates.items())
     products = sorted((product.slug, date) for product, date in named if product)
     places += [(view.at.product_page(slug), date) for slug, date in products]
+    # Products come last: each stands in a ranking, so crawlers find what is cut off.
     return {"places": places[:MOST_URLS]}
 
 
@@ -121,7 +122,7 @@ def _endpoints(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _rule(schema: Mapping[str, Any]) -> str:
-    """A parameter's schema in words."""
+    """Return a parameter's schema in words."""
     if "enum" in schema:
         return "one of " + ", ".join(schema["enum"])
     words = [str(schema.get("type", ""))]
@@ -135,7 +136,7 @@ def _rule(schema: Mapping[str, Any]) -> str:
 
 
 def _filled(path: str, parameters: list[Mapping[str, Any]]) -> str:
-    """A path with the parameters' examples filled in."""
+    """Return a path with the parameters' examples filled in."""
     query = {}
     for parameter in parameters:
         if "example" in parameter:

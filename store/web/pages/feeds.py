@@ -15,14 +15,26 @@ from store.rankings.changes import Change
 from store.web import lookup
 from store.web.answers import Route
 from store.web.pages.routes import of_category, page, resource
-from store.web.queries import FeedOf, FeedPart
+from store.web.queries import PollId, Query, Slug
 from store.web.view import View
 
 ATOM = "application/atom+xml; charset=utf-8"
 JSON_FEED = "application/feed+json"
 ENTRIES = 100
 NEVER = "1970-01-01T00:00:00Z"
-"""When a feed was updated that nothing was ever answered for."""
+"""The time of a feed without any answer."""
+
+
+class FeedPart(Query, frozen=True, kw_only=True):
+    """A part of a feed: what is older than a change, if given."""
+
+    before: PollId | None = None
+
+
+class FeedOf(FeedPart, frozen=True, kw_only=True):
+    """A part of the feed of a category, a product or a topic."""
+
+    slug: Slug
 
 
 @page("/feeds/changes.atom", "feed.atom.xml", media_type=ATOM)
@@ -90,6 +102,7 @@ def _part(view: View, query: FeedPart, changes: Sequence[Change], address: str) 
     places = (i for i, change in enumerate(changes, 1) if change.poll == query.before)
     start = next(places, len(changes)) if query.before else 0
     end = start + ENTRIES
+    # A round brings more changes than a part holds; who reads once a round must miss none.
     if start < len(changes):
         newest = changes[start].current_at[:10]
         of_day = (i for i in range(start, len(changes)) if changes[i].current_at[:10] < newest)
@@ -104,6 +117,7 @@ def _part(view: View, query: FeedPart, changes: Sequence[Change], address: str) 
 
 def identity(kind: str, key: str) -> str:
     """Return a stable id that depends on neither the site's name nor its address."""
+    # Readers know entries by their ids: a move of the site must not bring all of them again.
     return uuid.uuid5(uuid.NAMESPACE_OID, f"consensus-ranking:{kind}:{key}").urn
 
 
@@ -112,7 +126,7 @@ def _sample(view: View) -> str:
 
 
 def _proof(view: View) -> str:
-    """Say where the heads are, and what the root over all present lines is."""
+    """Return where the heads are, and the root over all present lines."""
     present = view.snapshot.present
     return (
         f"{view.at.page('data/heads.jsonl')}. Now {present.lines:,} lines, {present.closed:,} of "

@@ -1,7 +1,7 @@
-"""What the home page shows: where assistants agree, where not, and what was found."""
+"""The home page: where assistants agree, where not, and findings."""
 
-from collections.abc import Iterable, Sequence
-from itertools import groupby, islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -10,7 +10,6 @@ from store.rankings.changes import Change
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.sentences import listed, number_in_words
 from store.rankings.site_summary import RankedTopic
-from store.snapshot import Snapshot
 from store.web.pages.answer_box import Square, level_in_words, squares_now
 from store.web.pages.routes import page
 from store.web.queries import Query
@@ -19,12 +18,8 @@ from store.web.view import View
 RACES = 4
 CHANGES, CATEGORIES = 10, 4
 """Changes that held: the newest, and the categories of theirs that are shown."""
-TOPICS = 5
-"""Topics of a group that the home page lists; the page of all topics has the others."""
 MIN_CATEGORIES = 10
 """Categories below which a share of them is not worth a headline."""
-
-Groups = list[tuple[str | None, list["RankedTopic"]]]
 
 
 class Race(Struct, frozen=True):
@@ -36,33 +31,25 @@ class Race(Struct, frozen=True):
     squares: Sequence[Square]
 
 
-class Finding(Struct, frozen=True):
-    """A figure in large type, the sentence that it belongs to, and the page that has more."""
-
-    figure: str
-    sentence: str
-    path: str
-
-
 @page("/", "home.html")
 def home(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show what is new, where assistants agree and where not."""
-    snapshot = view.snapshot
-    ranked = snapshot.summary.ranked
-    confirmed = (change for change in snapshot.summary.changes if change.confirmed)
+    summary = view.snapshot.summary
+    ranked = summary.ranked
+    confirmed = (change for change in summary.changes if change.confirmed)
     by_category: dict[str, list[Change]] = {}
     for change in islice(confirmed, CHANGES):
         by_category.setdefault(change.slug, []).append(change)
-    agreed = [_race(board, snapshot) for board in islice(_agreed(ranked), RACES)]
-    divided = [_race(board, snapshot) for board in _divided(ranked)]
+    agreed = [_race(board, view) for board in islice(_agreed(ranked), RACES)]
+    divided = [_race(board, view) for board in _divided(ranked)]
     examples = [race.board for race in (*divided, *agreed)]
     return {
         "agreed": agreed,
         "divided": divided,
         # Short names are those that a visitor knows at first sight.
         "examples": sorted(examples or ranked, key=lambda b: len(b.category.subject))[:RACES],
-        "findings": list(_findings(snapshot)),
-        "groups": _groups(snapshot.summary.topics),
+        "findings": list(_findings(view)),
+        "groups": _groups(summary.topics),
         "confirmed": list(islice(by_category.items(), CATEGORIES)),
     }
 
@@ -70,10 +57,7 @@ def home(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
 def _agreed(ranked: Iterable[Leaderboard]) -> Iterable[Leaderboard]:
     """Return the unanimous rankings, those with a clear lead first, then by how alike lists are."""
     unanimous = [b for b in ranked if b.agreement and b.agreement.label == "unanimous"]
-    return sorted(
-        unanimous,
-        key=lambda b: (b.certainty.level != "clear", -b.agreement.overlap if b.agreement else 0),
-    )
+    return sorted(unanimous, key=lambda b: (b.certainty.level != "clear", -_overlap(b)))
 
 
 def _divided(ranked: Iterable[Leaderboard]) -> list[Leaderboard]:
@@ -81,6 +65,7 @@ def _divided(ranked: Iterable[Leaderboard]) -> list[Leaderboard]:
     measured = [b for b in ranked if b.certainty.level in ("open", "contradicted")]
     split = [b for b in measured if b.agreement and b.agreement.label != "unanimous"]
     split.sort(key=_gap)
+    # Read backwards, the dict ends with the closest ranking of each kind.
     kinds = {level_in_words(board)[0] + str(len(board.firsts) > 1): board for board in split[::-1]}
     chosen = [*kinds.values(), *(board for board in split if board not in kinds.values())]
     return sorted(chosen[:RACES], key=_gap)
@@ -89,56 +74,51 @@ def _divided(ranked: Iterable[Leaderboard]) -> list[Leaderboard]:
 def _gap(board: Leaderboard) -> tuple[int, float]:
     """Return the points between the first two places, then how alike whole lists are."""
     scores = [entry.score for entry in board.entries[:2]]
-    return scores[0] - scores[-1], board.agreement.overlap if board.agreement else 1.0
+    return scores[0] - scores[-1], _overlap(board)
 
 
-def _race(board: Leaderboard, snapshot: Snapshot) -> Race:
-    names = {id_: snapshot.products[id_].name for id_ in (*board.firsts, board.entries[0].product)}
+def _overlap(board: Leaderboard) -> float:
+    return board.agreement.overlap if board.agreement else 1.0
+
+
+def _race(board: Leaderboard, view: View) -> Race:
     level = level_in_words(board)[0]
-    contenders = [snapshot.products[product].name for product in board.certainty.contenders]
+    leader = view.name(board.entries[0].product)
+    contenders = [view.name(product) for product in board.certainty.contenders]
     if len(board.firsts) > 1:
-        leaders, level = listed([names[product] for product in board.firsts]), "tied"
+        leader, level = listed([view.name(product) for product in board.firsts]), "tied"
     elif board.certainty.level == "contradicted":
-        other = snapshot.products[board.certainty.above[0]].name
-        leaders = f"{names[board.entries[0].product]} now, {other} before"
+        leader = f"{leader} now, {view.name(board.certainty.above[0])} before"
     elif board.certainty.level == "open" and len(contenders) == 2:  # noqa: PLR2004 - one or the other
-        leaders = " or ".join(contenders)
+        leader = " or ".join(contenders)
     elif board.certainty.level == "open":
-        leaders = f"{number_in_words(len(contenders)).capitalize()} products"
-    else:
-        leaders = names[board.entries[0].product]
-    return Race(board, leaders, level, squares_now(board))
+        leader = f"{number_in_words(len(contenders)).capitalize()} products"
+    return Race(board, leader, level, squares_now(board))
 
 
-def _findings(snapshot: Snapshot) -> Iterable[Finding]:
-    """Return up to three findings; none that rests on a handful of categories."""
-    summary = snapshot.summary
+def _findings(view: View) -> Iterator[tuple[str, str, str]]:
+    """Yield up to three findings: a figure for large type, its sentence, the page that has more.
+
+    None rests on a handful of categories.
+    """
+    summary = view.snapshot.summary
     labels = [board.agreement.label for board in summary.ranked if board.agreement]
     if len(labels) >= MIN_CATEGORIES:
         share = labels.count("unanimous") / len(labels)
-        yield Finding(
-            _one_in(share),
-            f"In {share:.0%} of rankings all {number_in_words(len(snapshot.models))} assistants "
-            "name the same product first.",
-            "labs/agreement-on-first",
-        )
+        assistants = number_in_words(len(view.snapshot.models))
+        rankings = f"In {share:.0%} of rankings all {assistants} assistants"
+        yield _one_in(share), f"{rankings} name the same product first.", "labs/agreement-on-first"
     if summary.noise and summary.noise.n >= MIN_CATEGORIES:
         share = 1 - summary.noise.same_first
-        yield Finding(
-            _one_in(share),
-            "Ask an assistant the same question twice, and it names another product first "
-            f"{share:.0%} of the time.",
-            "labs/how-noisy-is-one-answer",
-        )
+        often = f"names another product first {share:.0%} of the time"
+        sentence = f"Ask an assistant the same question twice, and it {often}."
+        yield _one_in(share), sentence, "labs/how-noisy-is-one-answer"
     clear = len(summary.levels["clear"])
     measured = len(summary.ranked) - len(summary.levels["unmeasured"])
     if measured >= MIN_CATEGORIES:
-        yield Finding(
-            f"{clear:,} of {measured:,}",
-            f"Of the rankings asked often enough to tell, {clear / measured:.0%} have a leader "
-            "that is not just luck.",
-            "methodology#certainty",
-        )
+        those = f"{clear / measured:.0%} have a leader that is not just luck"
+        sentence = f"Of the rankings asked often enough to tell, {those}."
+        yield f"{clear:,} of {measured:,}", sentence, "methodology#certainty"
 
 
 def _one_in(share: float) -> str:
@@ -150,9 +130,10 @@ def _one_in(share: float) -> str:
     return f"1 in {round(1 / share)}" if 0 < share <= 0.5 else f"{share:.0%}"  # noqa: PLR2004
 
 
-def _groups(topics: Iterable[RankedTopic]) -> Groups:
+def _groups(topics: Iterable[RankedTopic]) -> dict[str | None, list[RankedTopic]]:
     """Return the topics with something ranked under their groups, both in the order of the file."""
-    living = [topic for topic in topics if topic.parts]
-    order = list(dict.fromkeys(topic.group for topic in living))
-    by_group = groupby(sorted(living, key=lambda t: order.index(t.group)), key=lambda t: t.group)
-    return [(group, list(islice(members, TOPICS))) for group, members in by_group]
+    groups: dict[str | None, list[RankedTopic]] = {}
+    for topic in topics:
+        if topic.parts:
+            groups.setdefault(topic.group, []).append(topic)
+    return groups

@@ -1,7 +1,7 @@
 """Pictures that travel: badges, a ranking to embed, cards for links; each says how sure it is."""
 
 import unicodedata
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import cache
 from hashlib import blake2b
 from typing import Any
@@ -12,7 +12,7 @@ from store.rankings.sentences import agreement_wording, listed
 from store.web import lookup
 from store.web.answers import Body, Route
 from store.web.pages.answer_box import level_in_words
-from store.web.pages.routes import of_category, of_product, page, resource
+from store.web.pages.routes import of_category, page, resource
 from store.web.queries import OfCategory, Slug
 from store.web.rendering import render_page
 from store.web.shapes import CategoryVerdict
@@ -60,19 +60,15 @@ class Place(OfCategory, frozen=True, kw_only=True):
     product: Slug
 
 
-def _of_both(view: View, slug: str, product: str) -> Hashable:
-    """Return the basis of what follows from a ranking and a product."""
-    return of_category(view, slug), of_product(view, product)
-
-
 def _same(view: View, query: OfCategory) -> str:
     return view.at.category(query.slug)
 
 
-@resource("/badge/<slug>/<product>.svg", SVG, basis=_of_both)
+@resource("/badge/<slug>/<product>.svg", SVG)
 def badge(view: View, query: Place) -> bytes:
     """Draw a product's place, how sure it is, and the date, on halves as wide as their texts."""
-    board, product = lookup.place(view, query.slug, query.product)
+    board = lookup.board(view, query.slug, lambda slug: view.at.badge(slug, query.product))
+    product = lookup.product(view, query.product, lambda slug: view.at.badge(query.slug, slug))
     entry = next((entry for entry in board.entries if entry.product == product.id), None)
     sample = "sample: " if view.site.sample else ""
     label = fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * 0.64)
@@ -137,7 +133,7 @@ def ranking(view: View, query: OfCategory) -> dict[str, Any]:
 
 
 def embedding(board: Leaderboard, view: View) -> dict[str, Any]:
-    """What somebody needs who puts a ranking's picture into a page: size, and a text instead."""
+    """Return what a page needs that shows a ranking's picture: address, size, alternative text."""
     shown, best = board.entries[:SHOWN], places(board.entries)
     names = ", ".join(f"#{best[e.product]} {view.snapshot.products[e.product].name}" for e in shown)
     return {
@@ -148,7 +144,7 @@ def embedding(board: Leaderboard, view: View) -> dict[str, Any]:
 
 
 def _card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str, Any]:
-    """The card of a verdict; every line fits."""
+    """Return the lines of the card of a verdict, each cut to fit."""
     room = CARD[0] - 120
     names = listed([view.snapshot.products[product].name for product in board.firsts])
     sizes = [size for size in (72, 60, 48) if len(lines(names, size, room, 99)) == 1]
@@ -168,7 +164,7 @@ def _card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str,
 
 @cache
 def rasteriser() -> Callable[[bytes], bytes] | None:
-    """What turns SVG into PNG: resvg, where it is installed and finds a font to draw with."""
+    """Return a function from SVG to PNG: resvg's, where it is installed and finds a font."""
     try:
         from resvg_py import svg_to_bytes  # noqa: PLC0415 - the extra "pictures"
     except ImportError:
@@ -177,17 +173,18 @@ def rasteriser() -> Callable[[bytes], bytes] | None:
     def draw(svg: bytes) -> bytes:
         return bytes(svg_to_bytes(svg_string=svg.decode()))
 
+    # Without a font resvg draws no text and reports no fault.
     return draw if draw(_PROBE % b"A") != draw(_PROBE % b"") else None
 
 
 @cache
 def mark_of(draw: Callable[[bytes], bytes]) -> bytes:
-    """A digest of rasteriser and font as an SVG comment, for the ETag must change with them."""
+    """Return a digest of rasteriser and font as an SVG comment: the ETag must change with them."""
     return b"<!-- %b -->" % blake2b(draw(_PROBE % b"A"), digest_size=8).hexdigest().encode()
 
 
 def card(draw: Callable[[bytes], bytes]) -> Route:
-    """Return the route of what sites show beside a link to a ranking."""
+    """Return the route of the picture that sites show beside a link to a ranking."""
 
     @resource("/cards/best/<slug>.png", PNG, basis=of_category)
     def drawn(view: View, query: OfCategory) -> Body:
@@ -207,12 +204,12 @@ def routes() -> tuple[Route, ...]:
 
 
 def width(text: str, size: float) -> float:
-    """How wide a text is at a font size, in the size's unit; an estimate for a broad sans serif."""
+    """Return the width of a text at a font size, in its unit: that of a broad sans serif."""
     return size * sum(map(_share, text))
 
 
 def _share(char: str) -> float:
-    """The width of a character as a share of the font size, after DejaVu Sans and Verdana."""
+    """Return the width of a character, 1 being the font size, after DejaVu Sans and Verdana."""
     if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0.0
     if unicodedata.east_asian_width(char) in "WF" or ord(char) > 0x1F000:  # noqa: PLR2004 - emoji
@@ -223,22 +220,22 @@ def _share(char: str) -> float:
 
 
 def fitted(text: str, size: float, room: float) -> str:
-    """A text cut with an ellipsis where it is wider than the room there is."""
+    """Return a text, cut with an ellipsis where it is wider than the room there is."""
     if width(text, size) <= room:
         return text
-    kept = text
-    while kept and width(f"{kept}…", size) > room:
-        kept = kept[:-1]
-    return f"{kept.rstrip()}…"
+    start = text
+    while start and width(f"{start}…", size) > room:
+        start = start[:-1]
+    return f"{start.rstrip()}…"
 
 
 def lines(text: str, size: float, room: float, most: int) -> list[str]:
-    """A text broken at spaces into as many lines as it takes, the last of ``most`` cut to fit."""
-    found: list[str] = []
+    """Return a text broken at spaces into ``most`` lines at most, the last cut to fit."""
+    broken: list[str] = []
     for word in text.split():
-        if found and width(f"{found[-1]} {word}", size) <= room:
-            found[-1] += f" {word}"
+        if broken and width(f"{broken[-1]} {word}", size) <= room:
+            broken[-1] += f" {word}"
         else:
-            found.append(word)
-    kept, rest = found[: most - 1], found[most - 1 :]
-    return [fitted(line, size, room) for line in [*kept, " ".join(rest)] if line]
+            broken.append(word)
+    last = " ".join(broken[most - 1 :])
+    return [fitted(line, size, room) for line in (*broken[: most - 1], last) if line]

@@ -18,7 +18,7 @@ from store.web import lookup, verdicts
 from store.web.answers import Route
 from store.web.pages import comparisons, pictures
 from store.web.pages.answer_box import level_in_words
-from store.web.pages.routes import of_product, page
+from store.web.pages.routes import page
 from store.web.queries import OfProduct
 from store.web.view import View
 
@@ -40,7 +40,6 @@ class ProductMention(Struct, frozen=True):
 @page(
     "/product/<slug>",
     "product.html",
-    basis=of_product,
     same=lambda view, query: view.at.product(query.slug),
 )
 def product(view: View, query: OfProduct) -> dict[str, Any]:
@@ -72,7 +71,6 @@ def _worth(board: Leaderboard, entry: Entry) -> tuple[int, int, float, str]:
 @page(
     "/product/<slug>/polls",
     "evidence.html",
-    basis=of_product,
     same=lambda view, query: view.at.product(query.slug),
 )
 def product_polls(view: View, query: OfProduct) -> dict[str, Any]:
@@ -100,7 +98,7 @@ def _product_mentions(view: View, product: ProductProfile, slug: str) -> Iterato
     aggregate = view.snapshot.aggregates[slug]
     stats = aggregate.product_stats[product.id]
     spellings = [msgspec.json.encode(spelling) for spelling in stats.spellings]
-    left = stats.mentions
+    left = stats.mentions  # of a long history most lines need not be read
     for line in _lines(view, slug):
         # Decoding costs more than looking; an escape may spell a name otherwise.
         if b"\\" not in line and not any(spelling in line for spelling in spellings):

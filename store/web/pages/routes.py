@@ -1,4 +1,4 @@
-"""Pages: a function that gives what a template is filled with, as a route; errors as pages."""
+"""The decorators of pages and of other resources, and errors as pages."""
 
 from collections.abc import Callable, Container, Hashable, Mapping
 from typing import Any, get_type_hints
@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 from flask import Request, request
 
 from store.text import MAX_SLUG
-from store.web.answers import CACHE_CONTROL, Body, Route
+from store.web.answers import CACHE_CONTROL, Body, Route, newest
 from store.web.errors import Refused, Suggestion
 from store.web.rendering import HTML, render_page
 from store.web.view import View
@@ -15,7 +15,7 @@ MACHINES = (
     "/api/", "/mcp", "/healthz", "/livez", "/readyz", "/.well-known/", "/feeds/", "/static/",
     "/search/suggest", "/data/", "/badge/", "/embed/", "/cards/",
 )  # fmt: skip
-"""Where programs read; their errors stay problem details."""
+"""Paths where programs read; their errors stay problem details."""
 
 HEADINGS = {
     400: "This address cannot be read",
@@ -23,44 +23,35 @@ HEADINGS = {
     410: "This is gone",
     503: "This cannot be shown just now",
 }
-"""What pages say instead of the phrase of a status."""
-
-
-def summary(view: View, **_: str) -> Hashable:
-    """Return the basis of what is over everything."""
-    return view.snapshot.step
+"""Headings of pages, instead of the phrase of a status."""
 
 
 def of_category(view: View, slug: str) -> Hashable:
     """Return the basis of what follows from a ranking: not other rankings, or a page costs 8 ms.
 
-    What is not there has the snapshot's own, so that it is found as soon as it is.
+    A missing ranking has the snapshot's step, so that it is shown as soon as it is there.
     """
     return view.snapshot.board_steps.get(slug, -view.snapshot.step)
-
-
-def of_product(view: View, slug: str) -> Hashable:  # noqa: ARG001 - of the whole snapshot
-    """Return the basis of what follows from a product: made in 3 ms, it is any change's."""
-    return view.snapshot.step
 
 
 def page(
     rule: str,
     template: str,
     *,
-    basis: Callable[..., Hashable] = summary,
+    basis: Callable[..., Hashable] = newest,
     same: Callable[[View, Any], str] | None = None,
     media_type: str = HTML,
     needs_history: bool = True,
 ) -> Callable[[Callable[[View, Any], Mapping[str, Any]]], Route]:
-    """Make a page of a function; ``same`` is the address of the JSON that says the same.
+    """Return a decorator that makes a page; ``same`` is the address of the JSON that says the same.
 
-    What the function gives may name another ``template``, and say that it is not ``is_final``.
+    The function's context may name another ``template``, and say that it is not ``is_final``.
     """
 
     def encode(view: View, query: Any, context: Mapping[str, Any]) -> Body:
         link = view.page_link(same(view, query) if same else None)
         is_final = context.get("is_final", True)
+        # Not final: the sentence model was busy, and may answer the next time.
         cache_control = CACHE_CONTROL if is_final else "no-store"
         headers = {"Content-Type": media_type, "Cache-Control": cache_control, "Link": link}
         body = render_page(context.get("template", template), view, **context)
@@ -73,10 +64,10 @@ def resource(
     rule: str,
     media_type: str,
     *,
-    basis: Callable[..., Hashable] = summary,
+    basis: Callable[..., Hashable] = newest,
     needs_history: bool = True,
 ) -> Callable[[Callable[[View, Any], bytes | Body]], Route]:
-    """Make an address of a function that gives bytes, or a whole body."""
+    """Return a decorator for a function that gives bytes, or a whole body."""
 
     def encode(view: View, query: Any, content: bytes | Body) -> Body:  # noqa: ARG001
         if isinstance(content, Body):
@@ -95,7 +86,7 @@ def _route(
 ) -> Callable[[Callable[[View, Any], Any]], Route]:
     return lambda function: Route(
         rule=rule,
-        name=rule.replace(".", "_"),
+        name=rule.replace(".", "_"),  # Flask allows no dot in a name
         function=function,
         query=get_type_hints(function)["query"],
         encode=encode,
@@ -136,5 +127,5 @@ def _suggestions(refused: Refused, view: View) -> list[Suggestion]:
         return []
     wanted = wanted[:MAX_SLUG].casefold()
     if kind == "product":
-        return view.suggested_products(wanted)
-    return view.suggested_categories(wanted)
+        return view.suggestions(wanted, "brands")
+    return view.suggestions(wanted, "categories")

@@ -1,4 +1,4 @@
-"""Pages, feeds and crawlers' files: one function for each address."""
+"""The pages of lists, searches, findings and the method; the routes of all pages."""
 
 from itertools import groupby
 from pathlib import Path
@@ -23,6 +23,7 @@ from store.web.view import View, compare_path
 
 JSON = "application/json"
 SHOWN_CHANGES, SHOWN_SINCE = 40, 1000
+"""Changes that a page lists: the newest, or those since a day."""
 SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
 
@@ -35,7 +36,7 @@ class MaybeSearch(Query, frozen=True, kw_only=True):
 
 
 class Since(Query, frozen=True, kw_only=True):
-    """What is new since a day."""
+    """The changes since a day."""
 
     since: Day | None = None
 
@@ -55,6 +56,7 @@ def changes(view: View, query: Since) -> dict[str, Any]:
     most = SHOWN_CHANGES if since is None else SHOWN_SINCE
     newest = later[:most]
 
+    # The changes of a day are of one round: their seconds only say who answered faster.
     def order(change: Change) -> tuple[str, str]:
         title = view.snapshot.aggregates[change.slug].category.title
         return title.casefold(), change.model
@@ -165,7 +167,7 @@ def search(view: View, query: MaybeSearch) -> dict[str, Any]:
 
 
 def _letter(board: Leaderboard) -> str:
-    """Return what a category stands under in the list of all."""
+    """Return the heading of a category in the list of all."""
     first = board.category.subject[0].upper()
     return first if first.isalpha() else "0\N{EN DASH}9"
 
@@ -196,6 +198,7 @@ def asset(view: View, query: Asset) -> Body:  # noqa: ARG001
     if content is None:
         raise Refused("not-found", "There is no such file.")
     headers = {"Content-Type": MEDIA_TYPES[Path(query.name).suffix]}
+    # An old address must not keep new content for good.
     if query.v == version(query.name):
         headers["Cache-Control"] = FOR_GOOD
     return Body(content, headers)
