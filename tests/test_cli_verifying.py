@@ -618,7 +618,7 @@ def test_no_redirect_is_followed_and_nothing_read_without_end(
         return [bytes(70_000)] * 4
 
     with running(lambda _: odd) as base:
-        server = verifying.Server(base)
+        server = verifying.RemoteFolder(base)
         with pytest.raises(verification.Difference, match="/moved answers 302"):
             server.read("moved", 100)
         with pytest.raises(verification.Difference, match="larger than 100,000 bytes"):
@@ -626,6 +626,6 @@ def test_no_redirect_is_followed_and_nothing_read_without_end(
         assert len(server.read("file", 1 << 20)) == 280_000
         monkeypatch.setattr(verifying, "MINUTES", -1)
         with pytest.raises(verification.Difference, match="minutes are over"):
-            verifying.Server(base).read("file", 1 << 20)
+            verifying.RemoteFolder(base).read("file", 1 << 20)
     with pytest.raises(verification.Difference, match="cannot be read"):
         server.read("file", 100)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from store.rankings import aggregates, certainty, leaderboards, sentences
 from store.rankings.certainty import Comparison, student
 from store.rankings.experiments import own_maker_advantages
-from store.rankings.merging import Asking, LoggedAnswer, Places
+from store.rankings.merging import LoggedAnswer, Places, RunKey
 from store.rankings.names import Names
 from store.rankings.runs import MAX_DAYS, Run
 from store.records import Poll, Site
@@ -25,7 +25,7 @@ EXAMPLE = "XYZVW XYZWV YXZVU · XZWYV YXZUW XYWZU · YXWZV XYZWU YWXZU · XWYZU 
 
 def run_of(answers: Sequence[Places], model: str = "A", per_day: int = 1) -> Run:
     """An assistant's run of these answers, oldest first, so many a day."""
-    asking = Asking(model, "What is best?", None, "v1")
+    asking = RunKey(model, "What is best?", None, "v1")
     run = Run(asking)
     for number, places in enumerate(answers):
         day = 739_000 + number // per_day

@@ -17,7 +17,7 @@ import pytest
 from conftest import Report
 
 from store.rankings.certainty import Comparison, presence
-from store.rankings.merging import Asking, LoggedAnswer, Places, first_of
+from store.rankings.merging import LoggedAnswer, Places, RunKey, first_of
 from store.rankings.rounds import LeaderChange, Leaders
 from store.rankings.runs import Run
 
@@ -54,7 +54,7 @@ def tastes(random: Random, own: float = 0.6) -> list[list[float]]:
 
 
 def new_run(model: str, version: str = "old") -> Run:
-    return Run(Asking(model, "What is best?", None, version))
+    return Run(RunKey(model, "What is best?", None, version))
 
 
 def add(run: Run, week: int, places: Places) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import BASE_URL, app_over
+from builders import app_over
 from small_world import write_small_world
 
 from store.web.errors import CODES
@@ -164,7 +164,7 @@ def opened() -> Iterator[list[str]]:
 
 
 def test_odd_paths_are_refused_and_open_nothing(tmp_path: Path, opened: list[str]) -> None:
-    """Over six hundred odd paths: 400, 404 or a spelling of ours, no file touched or told."""
+    """Over six hundred odd paths: 400 or 404 but for one more slash, no file touched or told."""
     client = app_over(write_small_world(tmp_path / "data")).test_client()
     client.get("/best/nope")  # the template of errors is read once
     assert opened, "the hook hears the app read its data"
@@ -173,8 +173,7 @@ def test_odd_paths_are_refused_and_open_nothing(tmp_path: Path, opened: list[str
     opened.clear()
     for path in paths:
         answer = raw(client, path)
-        assert answer.status_code in (308, 400, 404), path
-        assert answer.headers.get("Location", BASE_URL).startswith(BASE_URL)
+        assert answer.status_code in ((308,) if path == "/healthz/" else (400, 404)), path
         assert "X-Bad" not in answer.headers
         assert ROOT not in answer.text
         assert str(tmp_path) not in answer.text

@@ -26,6 +26,7 @@ from werkzeug.datastructures import Headers
 from store.web.mcp.protocol import Server, dispatch, read
 
 if TYPE_CHECKING:
+
     from flask import Flask
 
 METHODS = ["initialize", "ping", "tools/list", "tools/call", "server/discover", "prompts/get", ""]

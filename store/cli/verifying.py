@@ -48,7 +48,7 @@ TIMEOUT, MINUTES = 30, 60
 """Seconds until a server's next bytes, and minutes until its last."""
 
 
-class Server(Folder):
+class RemoteFolder(Folder):
     """The files below an address, of a server that nobody vouches for."""
 
     def __init__(self, address: str) -> None:
@@ -174,7 +174,7 @@ def _verify_tree(source: Path, witnesses: Sequence[Head], work: Path) -> str:
 
 def _verify_server(address: str, witnesses: Sequence[Head], work: Path) -> str:
     """Check a running server: its dataset, and its answers as of the last closed day."""
-    server, dataset = Server(address), Server(f"{address.rstrip('/')}/{DATA}")
+    server, dataset = RemoteFolder(address), RemoteFolder(f"{address.rstrip('/')}/{DATA}")
     journal, store = check_dataset(dataset, witnesses, work, VERSION)
     client, day, count = _client(store, work, address), journal.closed, 0
     for slug in sorted(store.snapshot.leaderboards) if day else ():

@@ -57,7 +57,7 @@ class ResolvedAnswer(Struct, frozen=True, gc=False):
         return self.products[0]
 
 
-class Asking(Struct, frozen=True):
+class RunKey(Struct, frozen=True):
     """The things that all answers of a run have in common; ``None`` equals ``None``."""
 
     model: str
@@ -69,7 +69,7 @@ class Asking(Struct, frozen=True):
 class LoggedAnswer(Struct, frozen=True, gc=False):
     """One answer as a log has it; ``polled_at`` is the time of history."""
 
-    asking: Asking
+    asking: RunKey
     polled_at: str
     places: Places
 

@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 from msgspec import Struct
 
 from store.rankings.certainty import Comparison, Level
-from store.rankings.merging import Asking, LoggedAnswer, Wordings, first_of, standing
+from store.rankings.merging import LoggedAnswer, RunKey, Wordings, first_of, standing
 from store.rankings.names import ProductId
 from store.rankings.runs import AnswerLog, Run, VersionChange
 from store.records import Site
@@ -57,7 +57,7 @@ def follow(
     """Yield the rounds of a category, oldest first; ``question`` is the present wording."""
     wordings: Wordings[LoggedAnswer] = Wordings(question)
     runs: dict[tuple[str, str], Run] = {}
-    newest: dict[str, Asking] = {}
+    newest: dict[str, RunKey] = {}
     leaders: dict[str, Leaders] = {}
     for date, answers in groupby(log, key=lambda answer: answer.polled_at[:10]):
         for answer in answers:
@@ -114,7 +114,7 @@ class Leaders:
         self._leader: ProductId | None = None
         self._date = ""
         self._means: Mapping[str, Means] = {}
-        self._askings: Mapping[str, Asking] = {}
+        self._askings: Mapping[str, RunKey] = {}
 
     def next(
         self, date: str, runs: Mapping[str, Run], comparison: Comparison

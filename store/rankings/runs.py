@@ -15,7 +15,7 @@ from typing import Literal, Self
 
 from msgspec import Struct
 
-from store.rankings.merging import PLACES, Asking, LoggedAnswer, ResolvedAnswer
+from store.rankings.merging import PLACES, LoggedAnswer, ResolvedAnswer, RunKey
 from store.rankings.names import ProductId
 
 DAY = 86_400
@@ -61,7 +61,7 @@ class AnswerLog(Struct, frozen=True, gc=False):
     """
 
     products: tuple[ProductId, ...]
-    askings: tuple[Asking, ...]
+    askings: tuple[RunKey, ...]
     asking: "array[int]"
     times: "array[int]"
     places: "array[int]"
@@ -70,11 +70,11 @@ class AnswerLog(Struct, frozen=True, gc=False):
     def of(cls, answers: Iterable[ResolvedAnswer]) -> Self:
         """Write down answers, oldest first."""
         products: dict[ProductId, int] = {}
-        askings: dict[Asking, int] = {}
+        askings: dict[RunKey, int] = {}
         asking, times, rows = array("I"), array("q"), array("I")
         for answer in answers:
             poll = answer.poll
-            key = Asking(answer.model, answer.question, poll.instrument or None, poll.served_model)
+            key = RunKey(answer.model, answer.question, poll.instrument or None, poll.served_model)
             asking.append(askings.setdefault(key, len(askings)))
             times.append(int(datetime.fromisoformat(poll.polled_at).timestamp()))
             row = [0] * PLACES
@@ -134,7 +134,7 @@ class Run:
     of 1/``scale`` points, and of its square: equal means are exactly equal.
     """
 
-    def __init__(self, asking: Asking, before: Asking | None = None) -> None:
+    def __init__(self, asking: RunKey, before: RunKey | None = None) -> None:
         self.asking = asking
         self.before = before
         self.days: deque[list[LoggedAnswer]] = deque()

@@ -256,9 +256,10 @@ def _respond(route: Route, view: Callable[[], View], cache: Cache, /, **variable
     address = f"{environ['PATH_INFO']}?{query}" if query else environ["PATH_INFO"]
     basis = route.basis(seen, **variables)
     body = cache.get(address, basis)
-    if body is None:
+    if body is None:  # two readers at once may both make it: cheaper than that one waits
         body = _body_of(route, seen, variables)
         if body.is_final:
+            # The step is that of before the body was made: a poll may have come meanwhile.
             cache.keep(address, basis, seen.snapshot.step, body)
     return body.response(environ)
 

@@ -71,7 +71,7 @@ def polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[P
     """
     index, ledger = snapshot.line_indexes[slug], snapshot.ledger
     positions = [i for i in range(len(index.models)) if i not in index.withheld]
-    is_closed = is_final(snapshot, day)
+    is_closed = is_final(snapshot, day)  # then the ledger decides, else the times of polls
     if is_closed:
         ends = [ledger.lines_on(file, day) for file in index.files]
         positions = [i for i in positions if index.line[i] <= ends[index.file[i]]]

@@ -78,6 +78,7 @@ def endpoint(  # noqa: PLR0913 - each is a fact of its own
     def decorate(function: Callable[[View, Any], Any]) -> Endpoint:
         hints = get_type_hints(function)  # annotations say what documentation would say again
         returned = hints["return"]
+        # A result wraps what the document describes.
         shape = get_args(returned)[0] if get_origin(returned) is Result else returned
         summary, _, description = (inspect.getdoc(function) or "").partition("\n\n")
 

@@ -164,6 +164,7 @@ class ProblemResponse(Response):
 
 def _instance() -> str:
     """Return the request's path as a URI reference: percent-encoded, never a host's (``//x``)."""
+    # WSGI has the path's bytes as Latin-1.
     path = quote(request.environ["PATH_INFO"].encode("latin-1")) or "/"
     return f"/.{path}" if path.startswith("//") else path
 

@@ -150,6 +150,7 @@ def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
     ahead = {slug: time_ for slug, time_ in newest.items() if time_ > limit}
     # The times of a sample are pretended.
     severity: Severity = "notice" if snapshot.catalogue.site.sample else "error"
+    # Several records ahead accuse this machine's clock, one alone accuses itself.
     if doubt := doubt_clock(ahead, len(newest), now):
         yield Problem(".", 1, 1, doubt, severity)
         return

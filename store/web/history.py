@@ -90,6 +90,7 @@ class Polls(Struct, frozen=True):
 
 def _write_polls(polls: Polls, query: History) -> bytes:
     if query.format == "json":
+        # The lines are the records: nothing is parsed and written again.
         return b"[" + b",".join(polls.lines) + b"]"
     return rows_as(query.format, POLL_COLUMNS, polls.lines, flat_poll)
 

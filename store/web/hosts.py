@@ -27,7 +27,7 @@ def is_trusted(environ: Mapping[str, str], names: Collection[str]) -> bool:
     A request without a Host is one of HTTP/1.0, or malformed (RFC 9112, section 3.2).
     """
     header = environ.get("HTTP_HOST")
-    if header is None:
+    if header is None:  # clients of HTTP/1.0 may leave it out
         return environ.get("SERVER_PROTOCOL") == "HTTP/1.0"
     # What is longer than any name is not worth a regular expression.
     name = host_name(header) if len(header) <= MAX_HOST else ""

@@ -157,6 +157,7 @@ def model_names(snapshot: Snapshot) -> dict[str, str]:
 
 def check_day(view: View, board: Leaderboard, day: str) -> None:
     """Refuse a day as of which a category has no ranking that can be shown."""
+    # History that was lost and accepted cannot be told apart from what never was.
     if loss := as_of.loss_after(view.snapshot, board.slug, day):
         raise Refused(
             "unavailable",

@@ -268,7 +268,7 @@ def typed(schema: Any) -> Any:
     return mended
 
 
-@cache
+@cache  # the code alone decides them
 def _schemas(endpoints: tuple[Endpoint, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the schema of each operation's answer, and of each component."""
     answers = [*(endpoint.answer for endpoint in endpoints), errors.ProblemDetails]

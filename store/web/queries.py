@@ -275,6 +275,7 @@ def from_address(
     """
     fields = _fields(kind)
     parameters = [name for name in fields if name not in variables]
+    # A parameter cannot stand in for a part of the path.
     texts = {name: args[name] for name in fields if name in args} | dict(variables)
     twice = {name for name in texts if len(args.getlist(name)) > 1}
     values, errors = _read(kind, texts, lax=True, twice=twice)
@@ -313,7 +314,7 @@ def spelled(query: Query, **others: str | None) -> dict[str, str]:
     for name, field in _fields(type(query)).items():
         value = getattr(query, field.name)
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        own = None if value == field.default else text
+        own = None if value == field.default else text  # one address for one answer
         if (given := others.get(name, own)) is not None:
             texts[name] = given
     return texts

@@ -50,7 +50,7 @@ def render(template: str, view: View, /, **context: Any) -> str:
 
     ``root`` stands before every path of the site's own links.
     """
-    root = urlsplit(view.at.base).path
+    root = urlsplit(view.at.base).path  # behind a proxy the site may not begin at /
     return (
         environment()
         .get_template(template)

@@ -4,7 +4,6 @@ That is: the check of its host, other spellings of an address, CORS, and errors 
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -19,7 +18,7 @@ from store.search.meaning import Meaning
 from store.store import Store
 from store.web import answers, errors, health, hosts, mcp, openapi
 from store.web.answers import ANY_ORIGIN, Answer, Route, redirect, security_headers
-from store.web.errors import ProblemResponse, Refused
+from store.web.errors import Moved, ProblemResponse, Refused
 from store.web.pages import feeds, pictures, views
 from store.web.pages.data import DataFiles
 from store.web.pages.routes import error_page, is_for_people
@@ -112,7 +111,7 @@ def _surround(
 ) -> None:
     """Add what happens before and after every request."""
     by_name = {route.name: route for route in routes}
-    app.url_map.merge_slashes = False
+    app.url_map.merge_slashes = False  # one resource has one address
 
     @app.before_request
     def prepare() -> Response | None:
@@ -128,7 +127,7 @@ def _surround(
         is_odd = (
             request.routing_exception or sent[-1:] == "/" or sent == API or sent != sent.lower()
         )
-        path = _canonical(sent, by_name) if is_odd and sent != "/" else None
+        path = _canonical(sent, view, by_name) if is_odd and sent != "/" else None
         if path is None or path == sent:
             return None
         query = quote(request.query_string, safe=_KEPT)
@@ -170,12 +169,12 @@ def _options() -> Response:
     response = current_app.make_default_options_response()
     response.status_code = 204
     response.headers["Allow"] = ", ".join(sorted(response.allow) or READING)
-    response.headers.remove("Content-Type")
+    response.headers.remove("Content-Type")  # of no content
     return response
 
 
-def _canonical(sent: str, routes: Mapping[str, Route]) -> str | None:
-    """Return the path of ours that another spelling stands for; ``None`` if no rule has it."""
+def _canonical(sent: str, view: View, routes: Mapping[str, Route]) -> str | None:
+    """Return the path of ours that another spelling stands for; ``None`` if nothing is there."""
     if sent.startswith("//") or not sent.isascii():
         return None
     if sent == API:
@@ -186,12 +185,22 @@ def _canonical(sent: str, routes: Mapping[str, Route]) -> str | None:
         spellings.append(f"{plain.lower()}.json")
     adapter = current_app.url_map.bind("localhost")
     for path in spellings:
-        with suppress(HTTPException, Refused):
+        try:
             endpoint, variables = adapter.match(path, request.method)
-            lower = {name: value.lower() for name, value in variables.items()}
-            if endpoint in routes:
-                # Only its form is looked at; the address itself says whether anything is there.
-                from_address(routes[endpoint].query, MultiDict(), lower, "", strict=False)
-            if endpoint in routes or not lower:
-                return adapter.build(endpoint, lower)
+        except HTTPException:
+            continue
+        lower = {name: value.lower() for name, value in variables.items()}
+        if not lower or (endpoint in routes and _is_known(routes[endpoint], view, lower)):
+            return adapter.build(endpoint, lower)
     return None
+
+
+def _is_known(route: Route, view: View, variables: Mapping[str, str]) -> bool:
+    """Return whether something stands there: what moved, is gone or cannot be shown does."""
+    try:
+        route(view, from_address(route.query, MultiDict(), variables, "", strict=False))
+    except Moved:
+        return True
+    except Refused as refused:
+        return refused.code in ("gone", "unavailable")
+    return True

@@ -141,6 +141,7 @@ def get_mentions(view: View, query: Tabular) -> MentionList:  # noqa: ARG001
     what was polled in both weeks.
     """
     summary = view.snapshot.summary
+    # Counted once for all: a product may be on many.
     leaderboards = Counter(e.product for board in summary.ranked for e in board.entries)
     return MentionList(
         as_of=summary.last_poll,
@@ -209,7 +210,7 @@ def change_list(view: View, query: Changes, most: int) -> ChangeList:
         changes=[_change(view, change) for change in newest],
         leaders=[
             _leader_change(view, board, day.date, day.leader)
-            for board, day in leader_changes(boards)[:most]
+            for board, day in leader_changes(boards)[:most]  # newest first
             if day.leader and day.date >= since
         ],
     )

@@ -67,6 +67,7 @@ def category_verdict(
     view: View, board: Leaderboard, day: str | None = None
 ) -> wire.CategoryVerdict:
     """Return one category's merged ranking, as of a day if given, and what each model said."""
+    # Sentences name products of the ranking alone.
     names = {entry.product: view.name(entry.product) for entry in board.entries}
     return wire.CategoryVerdict(
         slug=board.slug,

@@ -105,6 +105,7 @@ class View:
 
     def search(self, query: str, limit: int) -> Hits:
         """Return what fits a query, best first."""
+        # Without the optional sentence model words alone order the hits.
         compare = self.meaning.compare if self.meaning else None
         return self.snapshot.summary.index.search(query, limit, compare=compare)
 

@@ -147,6 +147,7 @@ def check_modern(message: Message, headers: Headers) -> None:
             not one of ours.
     """
     meta, version = message.meta, headers.get(VERSION_HEADER)
+    # Header and body agree on a version that is not ours, or only the header names one.
     if version != MODERN and meta.get(VERSION_KEY, version) == version:
         requested = {"supported": SUPPORTED, "requested": cut(version or "")}
         raise Refusal(Code.UNSUPPORTED_VERSION, "Unsupported protocol version", requested)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from store.rankings import sentences
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import Asking, places
+from store.rankings.merging import RunKey, places
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.rankings.runs import VersionChange
@@ -205,7 +205,7 @@ def _leader(before: Leaderboard, after: Leaderboard, obstacle: Obstacle | None, 
 
 def _events(board: Leaderboard, view: View) -> Iterator[tuple[str, str]]:
     """Yield what happened beyond noise: another version, another way of asking, another leader."""
-    askings: dict[str, Asking] = {}
+    askings: dict[str, RunKey] = {}
     renewed: dict[tuple[str, bool], list[str]] = {}
     for answer in board.log:
         model, date, asking = answer.model, answer.polled_at[:10], answer.asking

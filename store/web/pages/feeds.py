@@ -32,7 +32,7 @@ class FeedPart(Query, frozen=True, kw_only=True):
 
 
 class FeedOf(FeedPart, frozen=True, kw_only=True):
-    """A part of the feed of a category, a product or a topic."""
+    """A part of the feed of a category."""
 
     slug: Slug
 
