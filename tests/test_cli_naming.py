@@ -84,7 +84,9 @@ def test_the_queue_lists_what_may_be_one_and_why(directory: Path) -> None:
         '"not_same_as": ["hubspot-inc"]}\n'
     )
     assert names(directory, "queue", "--category", "office-suite").stdout.count("may be") == 1
-    assert names(directory, "queue", "--limit", "1").stdout.count("may be") == 1
+    one = names(directory, "queue", "--limit", "1")
+    assert one.stdout.count("may be") == 1
+    assert "\n1 of 4 suggestions; `flask check` lists what else a new file takes in." in one.stderr
 
 
 @pytest.mark.parametrize("answer", ["if so", "if not"])

@@ -47,7 +47,8 @@ def queue(limit: int, category: str | None) -> None:
     ]
     for suggestion in suggestions[:limit]:
         click.echo("\n".join(_described(suggestion, catalogue.products)))
-    click.echo(f"{min(limit, len(suggestions))} of {len(suggestions)} suggestions.", err=True)
+    shown = f"{min(limit, len(suggestions)):,} of {len(suggestions):,} suggestions"
+    click.echo(f"{shown}; `flask check` lists what else a new file takes in.", err=True)
 
 
 @names_group.command()
