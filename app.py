@@ -1,27 +1,20 @@
 """The application: ``create_app`` joins settings, store, web and commands."""
 
-from __future__ import annotations
-
 import logging
 import signal
-from typing import TYPE_CHECKING
 
 import click
+from flask import Flask
 from flask.helpers import get_debug_flag
 from werkzeug.serving import is_running_from_reloader
 
 from store import cli, monitoring
-from store.files import DataDirectoryError
+from store.files import Catalogue, DataDirectoryError
 from store.history import HistoryError
 from store.search.meaning import Meaning
 from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
 from store.store import Store, Watcher
 from store.web import hosts, service
-
-if TYPE_CHECKING:
-    from flask import Flask
-
-    from store.files import Catalogue
 
 log = logging.getLogger(__name__)
 

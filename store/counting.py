@@ -5,31 +5,25 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
-from store.history import damage
+from store.disk import Signature
+from store.files import Catalogue
+from store.history import Log, PollLine, damage
+from store.ledger import Entry
 from store.rankings import aggregates
+from store.rankings.aggregates import CategoryAggregate
+from store.rankings.names import Names
 from store.rankings.poll_states import PollStates
-from store.records import Problem
+from store.records import Category, Poll, Problem, Site, Withholding
 from store.text import is_slug, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-
-    from store.disk import Signature
-    from store.files import Catalogue
-    from store.history import Log, PollLine
-    from store.ledger import Entry
-    from store.rankings.aggregates import CategoryAggregate
-    from store.rankings.names import Names
-    from store.records import Category, Poll, Site, Withholding
 
 CLOCK_TOLERANCE = timedelta(minutes=10)
 """How far two clocks may differ before one of them is taken to be wrong."""

@@ -13,8 +13,10 @@ import errno
 import json
 import os
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -28,16 +30,11 @@ from store.records import (
     DataFile,
     Models,
     Problem,
+    Severity,
     Topics,
     instrument_id,
 )
 from store.text import ascii_url, is_slug
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from store.records import Severity
 
 JsonPath = tuple[str | int, ...]
 """The keys and indexes that lead to a value of a JSON text."""

@@ -1,21 +1,15 @@
 """Files on disk: opened only if they are regular, put in place whole so that none is half read."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import itertools
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import disk_usage
 from tempfile import TemporaryFile, mkstemp
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 ROOM = 1 << 16
 """Bytes of room without which a disk counts as full: more than what a poll writes."""

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 from rapidfuzz import fuzz, process
 
-from store.data_file import UNREAD, LoadedFile, folder_of, load, problem_in, slug_of
+from store.data_file import UNREAD, JsonPath, LoadedFile, folder_of, load, problem_in, slug_of
 from store.disk import MISSING, Signature, signature_of
 from store.records import (
     FOLDERS,
@@ -29,6 +31,7 @@ from store.records import (
     Models,
     Problem,
     Product,
+    Severity,
     Site,
     Synonyms,
     Topic,
@@ -38,13 +41,6 @@ from store.records import (
     Words,
     WrittenExperiment,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-    from pathlib import Path
-
-    from store.data_file import JsonPath
-    from store.records import Severity
 
 Record = TypeVar("Record", bound=DataFile)
 

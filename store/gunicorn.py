@@ -4,8 +4,6 @@ One worker holds the data and answers with threads. It is never public: a proxy 
 (``flask deploy nginx.conf``) keeps slow clients away from the threads. Times are in seconds.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import logging

@@ -6,15 +6,14 @@ file as it is and repair nothing; the writer, who holds the file's lock, first s
 aside in ``<slug>.jsonl.torn``. Other damage is kept, skipped and reported.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from io import BytesIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -29,8 +28,9 @@ from store.disk import (
     signature_of,
     sync_directory,
 )
-from store.ledger import FOLDER, HEADS, LEDGER, Ledger, LedgerError, Proof
+from store.ledger import FOLDER, HEADS, LEDGER, Entry, Ledger, LedgerError, Proof
 from store.line_codec import (
+    Stamp,
     decode_line,
     encode_line,
     has_valid_checksum,
@@ -38,16 +38,8 @@ from store.line_codec import (
     stamp,
     whole_lines,
 )
-from store.records import Problem
+from store.records import Poll, Problem
 from store.text import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from pathlib import Path
-
-    from store.ledger import Entry
-    from store.line_codec import Stamp
-    from store.records import Poll
 
 _LONGEST = 200
 """Characters of a reason at most; the reader of JSON may quote a line in it."""

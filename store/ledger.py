@@ -5,29 +5,23 @@ on a day, ``proof/heads.jsonl`` a :class:`Head` for the day. A chain commits to 
 and the file of every line, a head to the whole ledger up to its day. data/README.md has the format.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, timedelta
 from functools import reduce
 from hashlib import sha256
+from pathlib import Path
 from sys import intern
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from store.disk import append_lines, locked, make_folder, opened, read_regular, set_aside
-from store.line_codec import stamp, whole, whole_lines
+from store.line_codec import Stamp, stamp, whole, whole_lines
 from store.text import MAX_SLUG, SLUG_PATTERN, is_slug
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from store.line_codec import Stamp
 
 FOLDER, LEDGER, HEADS = "proof", "ledger.jsonl", "heads.jsonl"
 Day = Annotated[str, Meta(pattern=r"^[2-8]\d{3}-\d\d-\d\d$")]

@@ -5,24 +5,19 @@ stays ordinary JSON. ``id`` is the start of the SHA-256 of the line without both
 out as bytes, so that no other program's way of writing numbers or letters matters.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET
 
 from store.records import MAX_NAME, Poll, Withholding
 from store.text import DOMAIN_PATTERN, clean
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MOST_PICKS = 5
 FIRST_YEAR, LAST_YEAR = "2020", "9000"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from store.text import ascii_url
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SHIPPED_DATA = Path(__file__).parent.parent / "data"
 """The sample of the checkout; nothing is polled into it unless ``DATA_DIR`` names it."""

@@ -4,34 +4,33 @@ A snapshot is made of parts, and each part is a pure function of its basis. :fun
 over every part whose basis is equal, so that deriving step by step and afresh give the same bytes.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.counting import Basis, deleted_slugs, history_files, invented, read_category
+from store.counting import (
+    Basis,
+    LineIndex,
+    Reading,
+    deleted_slugs,
+    history_files,
+    invented,
+    read_category,
+)
+from store.disk import Signature
 from store.files import Catalogue
+from store.history import History, Log
+from store.ledger import Ledger, Present
 from store.rankings import leaderboards, products, site_summary
-from store.rankings.names import Names, key
-from store.records import Category
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from store.counting import LineIndex, Reading
-    from store.disk import Signature
-    from store.history import History, Log
-    from store.ledger import Ledger, Present
-    from store.rankings.aggregates import CategoryAggregate, ProductStats
-    from store.rankings.leaderboards import Leaderboard
-    from store.rankings.names import ProductId
-    from store.rankings.poll_states import PollStates
-    from store.rankings.products import ProductProfile
-    from store.rankings.site_summary import SiteSummary
-    from store.records import Problem, Site
+from store.rankings.aggregates import CategoryAggregate, ProductStats
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.names import Names, ProductId, key
+from store.rankings.poll_states import PollStates
+from store.rankings.products import ProductProfile
+from store.rankings.site_summary import SiteSummary
+from store.records import Category, Problem, Site
 
 TOPICS = "topics.json"
 

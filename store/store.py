@@ -5,33 +5,23 @@ saved file, another process's work) comes in by :meth:`Store.reload` alone, whic
 :class:`Watcher` calls again and again in a process that serves.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import threading
 import time
 import weakref
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from store.counting import history_files
-from store.files import DataDirectoryError, Files
+from store.counting import LineIndex, history_files
+from store.data_file import JsonPath
+from store.files import Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.line_codec import redacted
-from store.records import Problem
-from store.snapshot import derive
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from store.counting import LineIndex
-    from store.data_file import JsonPath
-    from store.files import Catalogue
-    from store.rankings.names import Names, Spelling
-    from store.records import Poll
-    from store.snapshot import Snapshot
+from store.rankings.names import Names, Spelling
+from store.records import Poll, Problem
+from store.snapshot import Snapshot, derive
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,6 @@ Sources: Unicode 14.0, DerivedCoreProperties.txt (``Default_Ignorable_Code_Point
 emoji-data.txt (``Emoji``; the blocks of pictographs above U+1F000 are taken as a whole).
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import unicodedata

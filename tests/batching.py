@@ -36,17 +36,15 @@ import re
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from email.parser import BytesParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from replaying import Handler as DirectHandler
 from replaying import Replaying, answer_text, envelope
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Told = dict[str, Any]
 STATES = {"expired": "EXPIRED", "cancelled": "CANCELLED", "failed": "FAILED"}

@@ -1,16 +1,12 @@
 """Every way we know in which a data file goes wrong, for every kind of data file."""
 
-from __future__ import annotations
-
 import json
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from builders import answered, write_data, write_instrument, write_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 KINDS = (
     "site.json",

@@ -5,12 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import click
 import msgspec
+from click.testing import Result
+from flask import Flask
+from flask.testing import FlaskClient
 from msgspec import UNSET, UnsetType
 
 from app import create_app
@@ -20,21 +25,12 @@ from store.line_codec import encode_line
 from store.rankings.names import slugs
 from store.records import Category, NearMiss, Pick, Poll
 from store.settings import Settings
+from store.snapshot import Snapshot
+from store.store import Store
 from store.web import listings, trends, verdicts
+from store.web.endpoints import Endpoint
 from store.web.queries import AsOf, Categories, Changes, OfProduct, Query, Tabular
 from store.web.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from click.testing import Result
-    from flask import Flask
-    from flask.testing import FlaskClient
-
-    from store.snapshot import Snapshot
-    from store.store import Store
-    from store.web.endpoints import Endpoint
 
 _MADE: WeakKeyDictionary[Store, dict[str, tuple[int, Made]]] = WeakKeyDictionary()
 """What tests made of each store, kept as long as a server would keep it."""

@@ -1,7 +1,5 @@
 """Fixtures every Flask reader expects, and a copy of the shipped data to play with."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os
@@ -10,12 +8,14 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from builders import app_over, prepared
+from flask import Flask
+from flask.testing import FlaskClient, FlaskCliRunner
 from hypothesis import HealthCheck, settings
 from polling_desk import PollingDesk
 from replaying import Replaying, serving
@@ -24,13 +24,6 @@ from werkzeug.routing import Rule
 
 from store.rankings import names
 from store.settings import SHIPPED_DATA
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from flask import Flask
-    from flask.testing import FlaskClient, FlaskCliRunner
-
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 

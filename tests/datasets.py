@@ -1,11 +1,11 @@
 """Small data directories with datasets, written where tests need them, and servers over them."""
 
-from __future__ import annotations
-
 import shutil
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from builders import answered, failed, write_data
 from werkzeug.serving import make_server
@@ -15,10 +15,6 @@ from store.publishing.directories import CURRENT, Writer, owned
 from store.publishing.manifest import FOLDER
 from store.store import Store
 from store.web.openapi import VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 SLUGS = ("crm-software", "help-desk")
 DAYS = ("2026-10-26", "2026-11-02", "2026-11-09")

@@ -1,18 +1,14 @@
 """Runs what a unit of templates/deploy runs, in its directory and with its variables."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
 import subprocess
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from builders import app_over
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 def printed(data: Path, file: str, *options: str, **settings: Any) -> str:

@@ -5,8 +5,6 @@
 a child of its own, as a process that was just started.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

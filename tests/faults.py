@@ -4,22 +4,18 @@ Both stand in for the ``os`` module that ``store.history`` uses and pass on to t
 they do not change, so that real files are written.
 """
 
-from __future__ import annotations
-
 import errno
 import os
+import random
 import signal
 import stat
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 

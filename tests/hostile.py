@@ -1,12 +1,7 @@
 """Requests that nobody should send, as raw bytes: odd methods, paths, headers and bodies."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from random import Random
+from random import Random
 
 METHODS = (
     *["GET"] * 12,

@@ -1,7 +1,5 @@
 """Sixty strings that try to become markup, an attribute or an address, and their harmless twins."""
 
-from __future__ import annotations
-
 PAYLOADS = (
     "<script>alert(1)</script>",
     "</script><script>alert(1)</script>",

@@ -1,20 +1,16 @@
 """Small rankings, a server over them, and MCP messages as clients of both eras send them."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from builders import BASE_URL, answered, failed, write_data
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 MODERN = "2026-07-28"
 META = {

@@ -1,15 +1,11 @@
 """Hostile versions of data files: what editors, disks, merges and strangers make of good ones."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from random import Random
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
 
 KEY = "sk-CANARY-4f1d9a7c0b2e"
 """Looks like a key; wherever it is pasted, it is never shown."""

@@ -1,12 +1,12 @@
 """A data directory of real assistants, and turns taken with them at a time of the test's choice."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from processes import write_real
 
@@ -18,14 +18,9 @@ from store.polls.desk import Desk, Summary
 from store.polls.due import Pair, PollLog, Rounds
 from store.polls.poller import Plan, take_turn
 from store.polls.sending import Limits
+from store.records import Poll
 from store.settings import Settings
 from store.store import append
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from store.records import Poll
 
 CANARY = "sk-canary-4f1d9a"
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)

@@ -1,7 +1,5 @@
 """Real processes for tests: our provider, ``flask run``, gunicorn, ``flask poll``; and patience."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -10,20 +8,16 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from builders import command, write_data, write_json
+from click.testing import Result
 
 from store.history import History
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from click.testing import Result
-
-    from store.records import Poll
+from store.records import Poll
 
 ROOT = Path(__file__).parent.parent
 CANARY = "sk-canary-7e0f9c"

@@ -1,15 +1,11 @@
 """A provider that sends whatever bytes it is told to, as slowly as it is told to."""
 
-from __future__ import annotations
-
 import contextlib
 import socketserver
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import cast
 
 
 class RawProvider(socketserver.ThreadingTCPServer):

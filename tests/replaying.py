@@ -14,19 +14,15 @@ to its steps, taken one after the other, the last for ever; a step is a JSON obj
 asked: model, question, time, and whether the reply was sent in full.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any, cast
 
 Step = dict[str, Any]
 

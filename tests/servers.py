@@ -1,7 +1,5 @@
 """Real servers for tests and benchmarks: gunicorn over a data directory, nginx before it."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import shutil
@@ -10,12 +8,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")

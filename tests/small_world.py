@@ -1,16 +1,12 @@
 """A fixed little data directory in which everything of note happens at least once."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from builders import answered, failed, write_data, write_json
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from store.records import Poll
+from store.records import Poll
 
 CATEGORIES: dict[str, dict[str, Any]] = {
     "crm-software": {

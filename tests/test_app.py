@@ -1,13 +1,11 @@
 """The application as people run it: ``flask run`` and gunicorn, as processes over real data."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 import pytest
@@ -18,9 +16,6 @@ from small_world import write_small_world
 from app import create_app
 from store.settings import Settings
 from store.text import URL_RULE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FLASK = [sys.executable, "-m", "flask", "--app", "app", "run"]
 GUNICORN = [sys.executable, "-m", "gunicorn", "-c", "python:store.gunicorn", "app:create_app()"]

@@ -1,23 +1,17 @@
 """The ``flask`` commands together: what all of them say."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import pytest
 from builders import app_over, write_data
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from flask import Flask
+from flask import Flask
 
 ROOT = Path(__file__).parent.parent
 

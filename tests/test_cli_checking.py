@@ -1,31 +1,25 @@
 """``flask check``: every problem of every file in one run, where it stands and what to do."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import shlex
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import pytest
 from broken import KINDS, write_one_of_each
 from builders import answered, app_over, append, command, write_json
+from click.testing import Result
+from flask.testing import FlaskCliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from store.files import Files
 from store.ledger import Proof
 from store.records import GOVERNING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from click.testing import Result
-    from flask.testing import FlaskCliRunner
 
 
 @pytest.fixture

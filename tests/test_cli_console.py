@@ -1,7 +1,5 @@
 """``consensus`` runs the checkout's commands from anywhere, as cron and systemd's timers do."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

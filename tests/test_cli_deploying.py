@@ -1,7 +1,5 @@
 """The files of templates/deploy work as they are printed, and carry nothing but their values."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -9,8 +7,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import servers
@@ -21,9 +20,6 @@ from test_web_health import State
 
 from store import gunicorn
 from store.monitoring.metrics import Collector, Requests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DEPLOY = servers.ROOT / "templates" / "deploy"
 FILES = sorted(path.name for path in DEPLOY.iterdir())

@@ -1,13 +1,13 @@
 """The exported tree is what the service would answer, whole at every moment."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import json
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import (
@@ -23,17 +23,12 @@ from builders import (
     write_data,
     write_json,
 )
+from click.testing import Result
 from faults import failing_names
 from small_world import write_small_world
 
 from store.history import History
 from store.web.pages import pictures
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from click.testing import Result
 
 SLUGS = ("crm-software", "help-desk")
 LAB = {

@@ -1,14 +1,10 @@
 """``flask check`` says what every product file makes of the names in history."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import answered, app_over, write_data, write_json
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KINDS = ("crm", "billing", "podcasts")
 

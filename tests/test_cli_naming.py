@@ -1,16 +1,10 @@
 """``flask names``: what may be one product, and what a curator writes about it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from builders import answered, app_over, append, bodies, write_data, write_json
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from click.testing import Result
+from click.testing import Result
 
 
 @pytest.fixture

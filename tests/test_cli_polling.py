@@ -1,7 +1,5 @@
 """``flask poll``: what it says before, instead of and after asking."""
 
-from __future__ import annotations
-
 import json
 import os
 import pwd
@@ -11,10 +9,11 @@ import sys
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from builders import answered, app_over, append, close_days, command, failed, write_data, write_json
+from click.testing import Result
 from faults import FailingCalls, UnreadableFiles, needs_root, replace_os
 from processes import write_real
 
@@ -22,12 +21,7 @@ from store.history import History
 from store.polls import sample as sample_assistant
 from store.polls.locks import lock, path_of
 from store.polls.providers.envelopes import Reply
-from store.records import Failure
-
-if TYPE_CHECKING:
-    from click.testing import Result
-
-    from store.records import Poll
+from store.records import Failure, Poll
 
 NOWHERE = "http://127.0.0.1:9"
 

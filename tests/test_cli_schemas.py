@@ -1,7 +1,5 @@
 """``flask schema``: editors know what the program knows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

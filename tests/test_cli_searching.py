@@ -1,16 +1,11 @@
 """``flask search`` says what a search finds."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import answered, app_over, write_data
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
+from flask import Flask
 
 
 @pytest.fixture(scope="module")

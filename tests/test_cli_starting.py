@@ -1,19 +1,13 @@
 """``flask init``: a directory that can be served and polled at once."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from builders import app_over
+from flask.testing import FlaskCliRunner
 
 from store.files import Files
 from store.settings import SHIPPED_DATA
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask.testing import FlaskCliRunner
 
 
 def test_init_fills_a_directory_that_is_good(runner: FlaskCliRunner, tmp_path: Path) -> None:

@@ -1,18 +1,13 @@
 """``flask withhold``: out of sight and out of every figure, and back again."""
 
-from __future__ import annotations
-
 import json
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from builders import answered, app_over, write_data, write_json
 from faults import UnreadableFiles, replace_os
 from test_cli_naming import answers, history
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 POLLS = [
     answered("A", ["Good", "Fine"], "2026-11-02T06:00:00Z"),

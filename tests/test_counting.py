@@ -1,9 +1,7 @@
 """What counts of a category's history files, in which order, and as whose."""
 
-from __future__ import annotations
-
+from collections.abc import Container, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import msgspec
 from builders import answered
@@ -12,12 +10,8 @@ from hypothesis import strategies as st
 
 from store.counting import as_known, beyond, doubt_clock, in_order, latest_time, records
 from store.history import Log, PollLine
+from store.records import Poll
 from store.text import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
-    from store.records import Poll
 
 NOW = datetime(2026, 11, 2, 6, tzinfo=UTC)
 

@@ -1,21 +1,16 @@
 """The shipped data: a complete and honest sample, made by our own commands."""
 
-from __future__ import annotations
-
 import json
 import shutil
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from flask.testing import FlaskClient
 from sample.history import LATE, fill
 
 from store.records import GOVERNING
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask.testing import FlaskClient
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """Sentences about mistakes in a data file: where each stands, in words a curator understands."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

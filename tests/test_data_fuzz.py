@@ -4,30 +4,23 @@ The quick run is part of the suite; `pytest -m slow -s tests/test_data_fuzz.py` 
 times.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from builders import answered, app_over, close_days, write_data, write_json
 from click import ClickException
+from conftest import Report
+from flask import Flask
 from mutations import KEY, mutated
 
 from store.cli.checking import problems_in
 from store.data_file import understand
 from store.records import GOVERNING
-from store.store import Watcher
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Report
-    from flask import Flask
-
-    from store.store import Store
+from store.store import Store, Watcher
 
 PLANTED, NOTE = "WITHHELD-TEXT", "invented"
 SLUGS = ("thing-a", "thing-b", "thing-c")

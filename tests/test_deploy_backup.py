@@ -3,19 +3,17 @@
 With Debian's restic and rclone: ``pytest -m slow tests/test_deploy_backup.py``.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
 import shutil
 import subprocess
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import servers
@@ -24,9 +22,6 @@ from deployed import Unit, printed
 from processes import flask, polls, provider, started, until, write_real
 
 from store.ledger import Proof
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = [
     pytest.mark.slow,

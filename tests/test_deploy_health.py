@@ -1,13 +1,12 @@
 """What the timer runs every minute tells a person of each change once, also of a dead process."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import servers
@@ -16,10 +15,6 @@ from deployed import Unit, printed
 from processes import until
 
 from store.ledger import Proof
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("curl") and shutil.which("jq")), reason="curl or jq is not installed"

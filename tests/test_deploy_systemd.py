@@ -4,23 +4,18 @@
 container: ``pytest -m slow tests/test_deploy_systemd.py``.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import servers
 from deployed import printed
 from processes import polls, provider, reached, until, write_real
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = [
     pytest.mark.slow,

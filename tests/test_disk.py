@@ -1,17 +1,12 @@
 """Files are put in place whole: a reader finds the old bytes or the new ones, never a part."""
 
-from __future__ import annotations
-
 import resource
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from store.disk import atomic_write, drafted, locked
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_file_is_written_whole_with_its_mode(tmp_path: Path) -> None:

@@ -1,10 +1,9 @@
 """Hand-edited files: every mistake is named in its place, and none stops the service."""
 
-from __future__ import annotations
-
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from broken import write_one_of_each
@@ -13,9 +12,6 @@ from builders import answered, app_over, write_data, write_json
 from store.files import DataDirectoryError, Files
 from store.records import SINGLE
 from store.settings import SHIPPED_DATA
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

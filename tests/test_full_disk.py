@@ -1,22 +1,16 @@
 """A disk that is really full: a small file system, filled by real appends."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from builders import answered, append, write_data
+from conftest import Report
 from processes import call, flask, polls, provider, served, until, write_real
 
 from store.history import History, HistoryError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from conftest import Report
 
 pytestmark = pytest.mark.slow
 

@@ -1,9 +1,8 @@
 """Categories that are deleted or renamed: gone is said, and no link dies on the way."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -17,16 +16,12 @@ from builders import (
     same_as_fresh,
     write_json,
 )
+from flask import Flask
+from flask.testing import FlaskClient
 from recomputation import Recomputation
 from small_world import write_small_world
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
-    from flask.testing import FlaskClient
-
-    from store.store import Store
+from store.store import Store
 
 TEA = "green-tea"
 ADDRESSES = (f"/api/v1/best/{TEA}.json", f"/best/{TEA}", f"/feeds/best/{TEA}.atom")

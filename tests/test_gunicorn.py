@@ -1,7 +1,5 @@
 """The service as it runs in production: what strangers send it, and how it stops."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -10,19 +8,16 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import hostile
 import pytest
 import servers
 from builders import answered, app_over, write_data
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from conftest import Report
+from conftest import Report
 
 HEAD = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 OURS = re.compile(rb"https://rankings\.example/[^\s>]*")

@@ -1,7 +1,5 @@
 """The poll log keeps what it acknowledged, whatever the machine does."""
 
-from __future__ import annotations
-
 import datetime as dt
 import errno
 import fcntl
@@ -12,25 +10,20 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from builders import answered, failed, line_of, write_data
+from conftest import Report
 from faults import FAULTS, SHORT, FailingCalls, PiecemealWrites, VolatileDisk, replace_os
 
 from store import history
 from store.history import History, HistoryError
 from store.ledger import Proof
 from store.line_codec import encode_line, redacted
-from store.records import Withholding
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from conftest import Report
-
-    from store.records import Poll
+from store.records import Poll, Withholding
 
 SLUG = "crm-software"
 NOW = "2026-11-02T06:00:00Z"

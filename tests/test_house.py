@@ -1,7 +1,5 @@
 """The house keeps its own rules: shape, examples, versions, and the files at the top."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import importlib

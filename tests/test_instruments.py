@@ -1,11 +1,11 @@
 """Instruments as readers see them: another way of asking is another run and never a change."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from datetime import date, timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import (
@@ -19,18 +19,12 @@ from builders import (
     write_instrument,
     write_json,
 )
+from flask.testing import FlaskClient
 from polling_desk import PollingDesk
 from replaying import serving
 
 from store.files import Files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from flask.testing import FlaskClient
-
-    from store.records import Poll
+from store.records import Poll
 
 MODELS = ("A", "B", "C", "D")
 FIRST = date(2026, 9, 1)

@@ -1,11 +1,11 @@
 """A key that is pasted where it does not belong shows nowhere: not to readers, not in a log."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -13,10 +13,6 @@ from builders import BASE_URL, answered, app_over, write_data, write_json
 
 from app import create_app
 from store.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 BARE = "CANARY4f9a1c7e2b8d"
 """What gives a key away; it may be a variable's name too."""

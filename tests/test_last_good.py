@@ -1,28 +1,22 @@
 """A file that breaks: its last good version while the process lives, closed doors at a start."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from broken import SLIPS, Broken, write_one_of_each
 from builders import answered, app_over, bodies, command, write_data, write_json
 from click import ClickException
+from flask.testing import FlaskClient
 from processes import ROOT, environment
 
 from store.files import DataDirectoryError, Files
 from store.records import FOLDERS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask.testing import FlaskClient
-
-    from store.store import Store
+from store.store import Store
 
 GOVERNING = ("site.json", "models.json", "withheld.json", "topics.json")
 SLUR = "A slur that nobody may see"

@@ -1,7 +1,5 @@
 """The ledger: what a head commits to, when a day closes, and what a crash or a person leaves."""
 
-from __future__ import annotations
-
 import errno
 import json
 import multiprocessing
@@ -13,24 +11,20 @@ import sys
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from builders import answered, append, write_data
+from conftest import Report
 from faults import FAULTS, FailingCalls, replace_os
 from hypothesis import given
 from hypothesis import strategies as st
 
 from store.history import History, HistoryError
 from store.ledger import Entry, Head, Ledger, LedgerError, Present, Proof, parse
-from store.line_codec import stamp, whole_lines
+from store.line_codec import Stamp, stamp, whole_lines
 from store.store import Store
 from store.text import rfc3339
-
-if TYPE_CHECKING:
-    from conftest import Report
-
-    from store.line_codec import Stamp
 
 ROOT = Path(__file__).parent.parent
 

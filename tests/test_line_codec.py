@@ -1,7 +1,5 @@
 """A line proves itself, and whatever else a line says is damage, never an exception."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

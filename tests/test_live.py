@@ -1,7 +1,5 @@
 """Curating a service while it serves: whole processes, real editors, real load."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil
@@ -9,19 +7,16 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from builders import answered, question_of, write_data, write_json
+from conftest import Report
 from processes import environment, until
 from servers import ROOT, Server, free_port, running
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from conftest import Report
 
 pytestmark = pytest.mark.slow
 

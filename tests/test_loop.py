@@ -1,10 +1,10 @@
 """The whole loop as processes: a provider is asked over HTTP, a server shows the verdict."""
 
-from __future__ import annotations
-
 import signal
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import answered, append
@@ -25,10 +25,6 @@ from processes import (
 
 from store.files import Files
 from store.polls.asking import keep_instrument
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,10 @@
 """History that shrank or vanished: missed by name, served while it is known, never paid again."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -18,18 +18,12 @@ from builders import (
     write_data,
     write_json,
 )
+from click.testing import Result
+from flask import Flask
+from flask.testing import FlaskClient
 
 from store.ledger import Proof
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from click.testing import Result
-    from flask import Flask
-    from flask.testing import FlaskClient
-
-    from store.store import Store
+from store.store import Store
 
 SLUG = "crm-software"
 BEST = f"/api/v1/best/{SLUG}.json"

@@ -1,12 +1,12 @@
 """What Prometheus reads: requests by route, and how the service stands."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import answered, app_over, failed, write_data
+from flask import Flask
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -14,11 +14,6 @@ from test_web_health import State
 
 from store.monitoring.metrics import Collector, Requests
 from store.rankings.poll_states import Pause
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
 
 NOW = datetime(2026, 11, 10, 6, tzinfo=UTC)
 

@@ -1,15 +1,14 @@
 """systemd is told what is so: ready once a worker answers, well while the files are looked at."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import servers
@@ -17,12 +16,7 @@ from builders import app_over, write_data
 from processes import environment
 
 from store import monitoring
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from store.store import Store
+from store.store import Store
 
 SILENCE = 0.5
 """Seconds; the interval in these tests is a tenth of one."""

@@ -1,29 +1,22 @@
 """What befalls an unlucky operator who polls: real commands and servers, and an unkind provider."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from builders import answered, append, failed
-from processes import call, flask_here, polls, provider, served, until, write_real
+from processes import Provider, call, flask_here, polls, provider, served, until, write_real
 from replaying import answer_text, envelope
 
 from store.text import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from processes import Provider
-
 
 FAST = {"POLL_ENABLED": "1", "POLL_TICK_SECONDS": "0.1"}
 

@@ -2,8 +2,6 @@
 
 # ruff: noqa: RUF001 - look-alike letters are what some of these tests are about
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """From a category to a poll: what is recorded of an answer, a failure, a second try, and no key."""
 
-from __future__ import annotations
-
 import json
 import threading
 from datetime import UTC, datetime

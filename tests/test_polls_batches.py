@@ -1,11 +1,11 @@
 """Batches at a provider that hangs, drops, shuffles and bills; in all four formats."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterator
 from datetime import timedelta
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,10 +17,6 @@ from store.history import History
 from store.polls.asking import keep_instrument
 from store.polls.batches import Batching as Work
 from store.polls.desk import Summary
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini", "xai": "Grok"}
 MODELS = {api: name.lower() for api, name in NAMES.items()}

@@ -1,29 +1,22 @@
 """Batches whose process is killed at any moment, at a provider that knows what it bills."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
+from conftest import Report
 from polling_desk import NOW, PollingDesk
 from processes import ROOT, call
 
 from store.text import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-    from pathlib import Path
-
-    from conftest import Report
 
 NAMES = ("GPT", "Claude", "Gemini", "Grok")
 MICROS = 2200

@@ -5,16 +5,15 @@ named by ``AIMOCK``) and llmock for Anthropic; it and the SDKs are the extra ``s
 xAI's, which has the types of its gRPC alone.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -29,9 +28,6 @@ from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import Response, read_object
 from store.polls.providers.provider import Items, Queue, Remote
 from store.records import Assistant
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 AIMOCK = os.environ.get("AIMOCK")
 EXTRA = "pip install '.[sdk]'"

@@ -1,7 +1,5 @@
 """Times that providers state, and whether this machine's clock can be believed."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,11 +1,10 @@
 """When a pair is due, and in which order pairs are asked."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, get_args
+from pathlib import Path
+from typing import get_args
 
 import pytest
 from builders import answered, append, category, failed, question_of, write_data, write_json
@@ -13,18 +12,12 @@ from faults import UnreadableFiles, replace_os
 
 from store.counting import CLOCK_TOLERANCE
 from store.files import Files
-from store.history import History
+from store.history import History, Log
 from store.polls.clocks import Clock
 from store.polls.due import ALWAYS, DuePolls, Pair, PollLog, Rounds, levels
 from store.rankings.certainty import Certainty, Level
-from store.rankings.poll_states import PollStates, poll_states
+from store.rankings.poll_states import PollState, PollStates, poll_states
 from store.records import Assistant, FailureKind, Site
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from store.history import Log
-    from store.rankings.poll_states import PollState
 
 T = datetime(2026, 11, 2, 6, tzinfo=UTC)
 WEEKLY = Rounds(7)

@@ -1,24 +1,19 @@
 """Polling that is killed or ended in the middle: `pytest -m slow tests/test_polls_endurance.py`."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from conftest import Report
 from processes import Provider, flask, polls, provider, served, started, until, write_real
 
 from store.gunicorn import graceful_timeout
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from conftest import Report
 
 pytestmark = pytest.mark.slow
 

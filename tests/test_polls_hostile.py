@@ -1,33 +1,27 @@
 """A provider that does everything a provider should not, beside two pollers."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from conftest import Report
 from polling_desk import PollingDesk
 from processes import until
 from replaying import answer_text, envelope
 
 from store.polls.due import Rounds
 from store.polls.sending import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from conftest import Report
-
-    from store.records import Poll
+from store.records import Poll
 
 DAILY_USD = 0.5
 OVERBILLED = 0.4

@@ -1,18 +1,13 @@
 """Locks between pollers: one at a time, in turn, and free when their holder is gone."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from processes import ROOT, until
 
 from store.polls.locks import is_held, lock, path_of, turn
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_lock_has_one_holder(tmp_path: Path) -> None:

@@ -1,14 +1,13 @@
 """Turns with an assistant: each question one record, nothing twice, nothing while it is paused."""
 
-from __future__ import annotations
-
 import errno
 import os
 import threading
 from collections import Counter
 from datetime import datetime, timedelta
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from polling_desk import NOW, PollingDesk
@@ -19,9 +18,6 @@ from replaying import Replaying, answer_text, envelope
 from store.history import History, HistoryError
 from store.polls import answer_parsing
 from store.polls.sending import Limits
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def failures(desk: PollingDesk) -> list[str | None]:

@@ -1,7 +1,5 @@
 """The four wire formats: the requests that are built, and what every recorded reply is read as."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The providers' queues as pure functions: what odd or hostile descriptions of batches come to."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,13 +1,13 @@
 """From a provider's bytes to a record: whatever comes back, one poll is one record."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 import pytest
 from builders import category
@@ -24,13 +24,7 @@ from store.polls.prices import micros
 from store.polls.providers import PROVIDERS
 from store.polls.sending import Limits, Sender
 from store.polls.spending import Budget, Charge
-from store.records import Assistant
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from random import Random
-
-    from store.records import Poll
+from store.records import Assistant, Poll
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
 CANARY = "sk-canary-4f1d9a"

@@ -1,11 +1,8 @@
 """The sample assistants: answers like real ones, plainly invented, the same whenever made again."""
 
-from __future__ import annotations
-
 import datetime as dt
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 from builders import category
@@ -14,10 +11,7 @@ from hypothesis import strategies as st
 
 from store.polls import answer_parsing
 from store.polls.sample import reply
-from store.records import Answer
-
-if TYPE_CHECKING:
-    from store.records import Category
+from store.records import Answer, Category
 
 ASSISTANTS = ("Model A", "Model B", "Model C", "Model D")
 SLUGS = tuple(f"kettle-{number}" for number in range(100))

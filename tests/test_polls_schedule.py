@@ -1,7 +1,5 @@
 """Polling on schedule, in real servers: one process of all, taken over, paused, ended well."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -10,10 +8,11 @@ import signal
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -43,12 +42,8 @@ from store.polls.clocks import Clock
 from store.polls.desk import Summary
 from store.polls.locks import is_held, lock
 from store.polls.schedule import AssistantStatus, DayClosing, Schedule, confirmed_time
+from store.records import Poll
 from store.settings import Settings, SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from store.records import Poll
 
 GUNICORN = ("gunicorn", "-c", "python:store.gunicorn", "app:create_app()", "-b", "127.0.0.1:PORT")
 MODELS = ("gpt", "claude", "gemini", "grok")

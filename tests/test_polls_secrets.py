@@ -1,7 +1,5 @@
 """API keys: where they come from, where they may go, and that they show nowhere else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,14 +1,13 @@
 """Sending over real sockets: what is retried, how long is waited, and what ends it."""
 
-from __future__ import annotations
-
 import itertools
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from replaying import Replaying, answer_text, serving
@@ -20,9 +19,6 @@ from store.polls.providers.provider import Prompt
 from store.polls.sending import Limits, RateLimiter, Sender, Unsent
 from store.polls.spending import Budget, Charge
 from store.records import Assistant, Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CHAT = PROVIDERS["chat"]
 GOOD = {"picks": ["Alpha"]}

@@ -1,7 +1,5 @@
 """Money is reserved before sending and settled after it, and no limit is ever passed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

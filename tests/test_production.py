@@ -1,7 +1,5 @@
 """Days of production in minutes: reloads, crashes and slow clients under load."""
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import json
@@ -16,20 +14,17 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import servers
 from builders import answered, write_data
+from conftest import Report
 
 from store.history import History
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from conftest import Report
 
 pytestmark = pytest.mark.slow
 

@@ -1,21 +1,16 @@
 """The five READMEs: what they promise is what there is."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import pytest
+from flask import Flask
 
 from store.web.openapi import ENDPOINTS
-
-if TYPE_CHECKING:
-    from flask import Flask
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("", "data", "store", "store/cli", "tests")

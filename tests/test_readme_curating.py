@@ -1,7 +1,5 @@
 """The chapter for curators in data/README.md, run as it stands over a part of the shipped data."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -9,13 +7,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 HEADING = "## Curating"

@@ -1,7 +1,5 @@
 """Records of data files: what each field takes, and what an unwritten one means."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

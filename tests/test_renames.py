@@ -1,14 +1,12 @@
 """What is put in place by a rename: when that fails, all is as it was, and a sentence says so."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import json
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from broken import write_one_of_each
@@ -17,9 +15,6 @@ from faults import failing_names
 
 from store.files import Files
 from store.history import History
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def error(nth: int) -> int:

@@ -1,17 +1,12 @@
 """Search: promises on a small catalogue, laws on any text, floors on the judged queries."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store.search import Document, Hit, Hits, Index
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CATEGORIES = [
     Document("air-fryer", ("Best air fryer",)),

@@ -1,7 +1,5 @@
 """Search beside other readers, over the evaluation catalogue; `-m slow -s` prints figures."""
 
-from __future__ import annotations
-
 import http.client
 import itertools
 import json
@@ -11,16 +9,13 @@ import sys
 import threading
 import time
 import urllib.parse
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import servers
 from search_evaluation import read_queries, write_catalogue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.slow
 

@@ -4,28 +4,23 @@ A small one stands in for it: texts are alike if they have the same letters. Vec
 service are the real ones.
 """
 
-from __future__ import annotations
-
 import os
 import string
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from builders import answered, app_over, command, write_data
+from click.testing import Result
+from flask import Flask
+from flask.testing import FlaskClient
 
 from store.search import Document
 from store.search.meaning import VECTORS, Meaning, SentenceModel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from click.testing import Result
-    from flask import Flask
-    from flask.testing import FlaskClient
 
 np: Any = pytest.importorskip("numpy", reason="vectors need: pip install '.[meaning]'")
 

@@ -1,15 +1,14 @@
 """The relevance of search on judged queries; test_web_resources.py: the API shows what it finds."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 import relevance
+from flask import Flask
 from search_evaluation import (
     JUDGED,
     Outcome,
@@ -23,14 +22,7 @@ from search_evaluation import (
     tabulate,
 )
 
-from store.search import SURE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from flask import Flask
-
-    from store.search import Document, Index
+from store.search import SURE, Document, Index
 
 
 @pytest.fixture(scope="module")

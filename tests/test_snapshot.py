@@ -1,7 +1,5 @@
 """A snapshot is made from what changed and takes the rest over as it is."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The heart of the service's honesty: what it publishes is a pure function of the files."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -9,7 +7,7 @@ import tempfile
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from builders import (
@@ -31,10 +29,8 @@ from store.history import History, HistoryError
 from store.ledger import Proof
 from store.polls.clocks import Clock
 from store.polls.due import PollLog
+from store.records import Poll
 from store.store import Store
-
-if TYPE_CHECKING:
-    from store.records import Poll
 
 MODELS = ("A", "B", "C", "D", "E")
 SLUGS = ("crm-software", "help-desk", "email-tool", "old-crm", "old-desk")

@@ -1,9 +1,8 @@
 """Edits of what was asked and of whom, and lines that cannot be: what a running service shows."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import (
@@ -18,17 +17,12 @@ from builders import (
     write_data,
     write_json,
 )
+from flask import Flask
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from store.line_codec import encode_line
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
-
-    from store.store import Store
+from store.store import Store
 
 CRM = "crm-software"
 

@@ -1,10 +1,9 @@
 """A history file that cannot be read just now: its category stays as it was, and comes back."""
 
-from __future__ import annotations
-
 import errno
 import logging
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import (
@@ -19,13 +18,9 @@ from builders import (
 )
 from click import ClickException
 from faults import UnreadableFiles, replace_os
+from flask import Flask
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
-
-    from store.store import Store
+from store.store import Store
 
 FILE = "crm-software.jsonl"
 BEST = "/api/v1/best/crm-software.json"

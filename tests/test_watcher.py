@@ -1,27 +1,20 @@
 """Keeping up with the files while serving: what a curator saves, removes, renames or breaks."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from broken import KINDS, SLIPS, Broken, mend, write_one_of_each
 from builders import answered, app_over, bodies, prepared, same_as_fresh
+from flask import Flask
 from processes import until
 
 from store.search import Index
-from store.store import Watcher
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
-
-    from store.store import Store
+from store.store import Store, Watcher
 
 
 @pytest.fixture

@@ -1,24 +1,19 @@
 """Bodies are kept while what they were made from is current, and never beyond the budget."""
 
-from __future__ import annotations
-
 import gc
 import gzip
 import threading
 import tracemalloc
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from builders import answered, app_over, write_data
 
+from store.search import Kind
 from store.web.answers import OVERHEAD, Body, Cache
+from store.web.errors import Suggestion
 from store.web.view import View
-
-if TYPE_CHECKING:
-    from store.search import Kind
-    from store.web.errors import Suggestion
 
 
 def body(size: int = 4096, letter: bytes = b"x") -> Body:

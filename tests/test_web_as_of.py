@@ -1,31 +1,25 @@
 """Rankings as of a past day are what ranking only the polls up to its end gives."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from builders import BASE_URL, answered, app_over, close_days, write_data, write_json
+from flask import Flask
 from mcp_rankings import call
 from test_rankings_recomputed import ODD, odd_world
 
 from store.ledger import Proof
 from store.line_codec import encode_line
 from store.rankings import leaderboards
+from store.snapshot import Snapshot
 from store.store import Store
 from store.web.as_of import cited_day
 from store.web.verdicts import category_verdict
 from store.web.view import View
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
-
-    from store.snapshot import Snapshot
 
 
 def snapshot_of(app: Flask) -> Snapshot:

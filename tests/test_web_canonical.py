@@ -1,17 +1,11 @@
 """Upper case and a slash at the end lead to the address that is meant, and nowhere else."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
+from flask import Flask
+from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
-
-if TYPE_CHECKING:
-    from flask import Flask
-    from flask.testing import FlaskClient
-    from werkzeug.test import TestResponse
+from werkzeug.test import TestResponse
 
 BASE = "https://rankings.example"
 

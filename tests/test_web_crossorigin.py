@@ -1,14 +1,8 @@
 """Scripts of any origin may read every answer, and every preflight succeeds."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
-
-if TYPE_CHECKING:
-    from flask import Flask
-    from flask.testing import FlaskClient
+from flask import Flask
+from flask.testing import FlaskClient
 
 ORIGINS = ["https://x.example", "null", None]
 

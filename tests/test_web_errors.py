@@ -1,25 +1,20 @@
 """Every failure is a problem detail: what went wrong, what to do, and nothing about the machine."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from builders import app_over
+from flask import Flask
+from flask.testing import FlaskClient
 from small_world import write_small_world
+from werkzeug.test import TestResponse
 
 from store.web.errors import CODES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from flask import Flask
-    from flask.testing import FlaskClient
-    from werkzeug.test import TestResponse
 
 OPENING = ("open", "os.listdir", "os.scandir")
 ROOT = str(Path(__file__).parent.parent)

@@ -1,21 +1,16 @@
 """Schemathesis over the whole document: no answer that the document does not promise."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import schemathesis
+from flask import Flask
 from hypothesis import HealthCheck, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from store.web.endpoints import Endpoint
 from store.web.openapi import ENDPOINTS
-
-if TYPE_CHECKING:
-    from flask import Flask
-
-    from store.web.endpoints import Endpoint
 
 PLAIN = {"Accept-Encoding": "identity"}
 """Schemathesis does not uncompress what a WSGI application answers."""

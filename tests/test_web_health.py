@@ -1,26 +1,20 @@
 """``/healthz``: what an operator needs to know, and nothing that should stay inside."""
 
-from __future__ import annotations
-
 import json
 import os
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest.mock import ANY
 
 import pytest
 from broken import write_one_of_each
 from builders import answered, app_over, failed, write_data
+from flask import Flask
 
 from store.rankings.poll_states import ScheduleState
+from store.records import Poll
 from store.web import health
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
-
-    from store.records import Poll
 
 
 @pytest.fixture

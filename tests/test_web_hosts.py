@@ -1,19 +1,13 @@
 """The service answers to its own names and to no other, and knows where it can be reached."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from builders import app_over, write_data
+from flask import Flask
+from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
 from store.web import hosts
-
-if TYPE_CHECKING:
-    from flask import Flask
-    from flask.testing import FlaskClient
 
 LIST = "/api/v1/categories.json"
 NAMES = frozenset({"localhost", "rankings.example"})

@@ -1,21 +1,15 @@
 """Validators, conditional requests, compression and headers, the same for every resource."""
 
-from __future__ import annotations
-
 import gzip
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from builders import answered, app_over, append, write_data
+from flask import Flask
+from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 from small_world import write_small_world
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
-    from flask.testing import FlaskClient
 
 ANSWERS = {
     "/api/v1/search?q=crm": ("application/json", "/search?q=crm"),

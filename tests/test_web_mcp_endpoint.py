@@ -1,14 +1,14 @@
 """The server as clients meet it: a process of its own, raw HTTP, and the official client."""
 
-from __future__ import annotations
-
 import json
 import socket
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import anyio
 import pytest
 from builders import BASE_URL, app_over
+from flask import Flask
 from mcp import Client
 from mcp_rankings import (
     JSON,
@@ -23,11 +23,6 @@ from mcp_rankings import (
     serving,
     write_rankings,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from flask import Flask
 
 VERSIONS = [MODERN, "2025-11-25", "2025-06-18", "2025-03-26"]
 SERVER = {

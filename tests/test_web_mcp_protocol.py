@@ -1,13 +1,11 @@
 """The dispatcher under hostile bodies and headers: never a fault of ours, ids kept."""
 
-from __future__ import annotations
-
 import json
 import string
-from typing import TYPE_CHECKING
 
 import pytest
 from builders import app_over
+from flask import Flask
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp_rankings import (
@@ -24,9 +22,6 @@ from msgspec import Raw
 from werkzeug.datastructures import Headers
 
 from store.web.mcp.protocol import Server, dispatch, read
-
-if TYPE_CHECKING:
-    from flask import Flask
 
 METHODS = ["initialize", "ping", "tools/list", "tools/call", "server/discover", "prompts/get", ""]
 TOOLS = ["search_best", "get_best_in_category", "get_product", "get_poll_history", "nope"]

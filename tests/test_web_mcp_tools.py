@@ -1,22 +1,17 @@
 """The tools: what they say of themselves, what they answer, and what they answer to mistakes."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import answered, app_over, write_data
+from flask import Flask
 from mcp_rankings import call, legacy, write_rankings
 
 from store.web.mcp.tools import LEFT_OUT, TOOLS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from flask import Flask
 
 BUDGET_OF_LIST, BUDGET = 12_000, 16_000
 """Characters of the list of tools, and of any default answer."""

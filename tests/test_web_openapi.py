@@ -1,7 +1,5 @@
 """The OpenAPI document: valid, complete, and the truth about every live answer."""
 
-from __future__ import annotations
-
 import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode

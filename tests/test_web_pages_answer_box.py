@@ -1,23 +1,17 @@
 """The answer box tells, in words alone, what came first, how sure that is and who said it."""
 
-from __future__ import annotations
-
 import datetime as dt
 import html
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from builders import answered, app_over, failed, write_data, write_json
+from flask.testing import FlaskClient
 from msgspec.structs import replace
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from flask.testing import FlaskClient
-
-    from store.records import Poll
+from store.records import Poll
 
 
 def weekly(slug: str, rounds: Sequence[Sequence[str]]) -> list[Poll]:

@@ -3,20 +3,16 @@
 They run where Playwright's Python package and Chromium are installed, and say so where not.
 """
 
-from __future__ import annotations
-
 import shutil
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from builders import app_over
 from werkzeug.serving import make_server
 
 from store.settings import SHIPPED_DATA
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 playwright = pytest.importorskip(

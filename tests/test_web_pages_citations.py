@@ -1,20 +1,14 @@
 """Citations: a link that stays, a line to paste, and BibTeX that TeX can set."""
 
-from __future__ import annotations
-
 import html
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from builders import BASE_URL, answered, app_over, close_days, view_of, write_data
+from flask import Flask
 
 from store.web.pages.category import bibtex
 from store.web.verdicts import category_verdict
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
 
 CATEGORIES = {
     "crm-software": {"title": "Best R&D_tools {100%} #1 ~ $5 \\ ^"},

@@ -1,20 +1,14 @@
 """Comparisons are found from names; figures lead to the methodology."""
 
-from __future__ import annotations
-
 import html
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from builders import app_over, write_data
+from flask.testing import FlaskClient
 from small_world import write_small_world
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask.testing import FlaskClient
 
 
 @pytest.fixture(scope="module")

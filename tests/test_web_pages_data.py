@@ -1,24 +1,19 @@
 """The dataset is served as its manifest lists it: whole files, parts of them, and nothing else."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import answered, app_over, append, close_days, command, write_json
 from datasets import small_data, written
 from flask import Response, send_file
+from flask.testing import FlaskClient
 
 from store.publishing import formats
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask.testing import FlaskClient
 
 FILE = "/data/evidence/help-desk.jsonl.gz"
 

@@ -1,22 +1,16 @@
 """The page of differences: who moved, came and went between two days, and who changed its mind."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import BASE_URL, answered, app_over, write_data
+from flask.testing import FlaskClient
 
 from store.web import as_of
 from store.web.pages import differences
+from store.web.pages.differences import Differences
 from store.web.view import View
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask.testing import FlaskClient
-
-    from store.web.pages.differences import Differences
 
 PAGE = "/best/crm-software/changes"
 

@@ -1,26 +1,19 @@
 """The evidence of a product: the newest polls that named it, read from history."""
 
-from __future__ import annotations
-
 import datetime as dt
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
+import pytest
 from builders import BASE_URL, answered, app_over, failed, write_data
 
+from store.counting import LineIndex
 from store.line_codec import encode_line
+from store.rankings.products import ProductProfile
+from store.records import Poll
 from store.store import Store
 from store.web.pages.products import MOST_POLLS, PIECE, product_mentions
 from store.web.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    import pytest
-
-    from store.counting import LineIndex
-    from store.rankings.products import ProductProfile
-    from store.records import Poll
 
 CATEGORIES = {"crm-software": {"title": "Best CRM software"}, "vpn": {"title": "Best VPN"}}
 

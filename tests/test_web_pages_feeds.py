@@ -1,19 +1,13 @@
 """Feeds are valid, complete, and name every change by the same id for ever."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from builders import answered, app_over, failed, write_data
+from flask import Flask
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
-
-    from store.records import Poll
+from store.records import Poll
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 POLLS = [

@@ -1,25 +1,19 @@
 """No text that a model, a reader or a data file can hold becomes markup, in any template."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree as ET
 
 import pytest
 from builders import BASE_URL, answered, app_over, write_data, write_json
+from flask.testing import FlaskClient
 from hostile_texts import HARMLESS, HOSTILE, PAYLOADS
 
 from store.text import clean
 from store.web.rendering import markdown, website
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from flask.testing import FlaskClient
 
 MODELS = ("A", "B", "C", "D")
 SLUGS = ("crm-software", "mattress", "vpn")

@@ -1,14 +1,13 @@
 """Pictures that travel say no more than the data does, and hold whatever a name may hold."""
 
-from __future__ import annotations
-
 import html
 import struct
-from typing import TYPE_CHECKING
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from builders import BASE_URL, answered, app_over, write_data
+from flask.testing import FlaskClient
 from hostile_texts import PAYLOADS
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,11 +16,6 @@ from small_world import write_small_world
 from store.text import clean
 from store.web.pages import pictures
 from store.web.pages.pictures import fitted, lines, width
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask.testing import FlaskClient
 
 NEEDS_RESVG = pytest.mark.skipif(
     pictures.rasteriser() is None, reason="cards need a font and: pip install '.[pictures]'"

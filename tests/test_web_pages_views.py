@@ -1,21 +1,16 @@
 """Pages are answered like the API, carry strict headers, and say what they rest on."""
 
-from __future__ import annotations
-
 import html
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
+from flask.testing import FlaskClient
 
 from store.web.errors import CODES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask.testing import FlaskClient
 
 PAGES = (
     "/", "/search", "/search?q=crm", "/best/crm-software", "/product/zoho-crm",

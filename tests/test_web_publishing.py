@@ -1,24 +1,18 @@
 """What is published: every answer's bytes, recorded, and the agents' README."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from builders import app_over
+from flask import Flask
+from flask.testing import FlaskClient
 
 from store.web import openapi
 from store.web.openapi import ENDPOINTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from flask import Flask
-    from flask.testing import FlaskClient
 
 ANSWERS = {
     "search.json": "/api/v1/search?q=tea",

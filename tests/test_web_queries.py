@@ -1,20 +1,16 @@
 """Parameters are read exactly: what is odd is refused, named, and never guessed at."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from flask import Flask
+from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
+from werkzeug.test import TestResponse
 
 from store.web.queries import NOT_BLANK, trimmed
-
-if TYPE_CHECKING:
-    from flask import Flask
-    from flask.testing import FlaskClient
-    from werkzeug.test import TestResponse
 
 BLANK = "".join(c for c in map(chr, range(0x10000)) if c.isspace()) + "\ufeff"
 ODD_LIMITS = [

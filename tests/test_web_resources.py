@@ -4,14 +4,10 @@ Nothing in the table is derived from our structs: what readers were promised doe
 the code. That every answer fits the served schema is shown in `test_web_openapi.py`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from flask.testing import FlaskClient
+from flask.testing import FlaskClient
 
 BASE = "https://rankings.example"
 MODELS = ["Model A", "Model B", "Model C", "Model D"]

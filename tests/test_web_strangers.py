@@ -1,26 +1,21 @@
 """What strangers type is kept within the budget of the one cache, and nowhere else."""
 
-from __future__ import annotations
-
 import gc
 import re
 from collections import deque
+from collections.abc import Iterator
 from functools import _lru_cache_wrapper
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote_plus
 
 from builders import app_over
 from cachetools import Cache
+from flask import Flask
+from flask.testing import FlaskClient
 from small_world import write_small_world
 
 from store.web.openapi import ENDPOINTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from flask import Flask
-    from flask.testing import FlaskClient
 
 ROUNDS = 20
 """Rounds of requests after the first; whatever remembers their texts grows by one in each."""

@@ -1,15 +1,16 @@
 """Lists go on to their end, and come as JSON Lines and CSV that hold what the JSON holds."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import BASE_URL, answered, app_over, failed, write_data
+from flask import Flask
+from flask.testing import FlaskClient
 from mcp_rankings import call
 
 from store.line_codec import encode_line
@@ -17,12 +18,6 @@ from store.records import Usage
 from store.web.endpoints import MEDIA_TYPES
 from store.web.history import POLL_COLUMNS
 from store.web.openapi import ENDPOINTS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
-    from flask.testing import FlaskClient
 
 HISTORY = "/api/v1/history?slug=crm-software"
 LISTS = ("categories.json", "changes.json", "mentions.json")

@@ -4,8 +4,6 @@ Usage: python ticking_server.py DATA_DIR PORT REPORT. On SIGTERM it writes REPOR
 [Unix time, delay in ms] of every tick that came over 5 ms late.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 import sys

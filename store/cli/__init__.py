@@ -1,13 +1,13 @@
 """The ``flask`` commands, one module for each group, imported when one of its commands is run."""
 
-from __future__ import annotations
-
 import os
 import re
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import wraps
+from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import click
 from flask import Flask, current_app
@@ -19,13 +19,8 @@ from store.files import DataDirectoryError, check_data_in
 from store.history import HistoryError
 from store.polls.locks import DamagedFileError
 from store.publishing.directories import Writer
+from store.settings import Settings
 from store.text import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    from store.settings import Settings
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

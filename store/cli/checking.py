@@ -1,10 +1,9 @@
 """``flask check``: everything wrong in a data directory, by file, line and column."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
@@ -20,10 +19,6 @@ from store.publishing import manifest
 from store.rankings.names import Names
 from store.records import Problem
 from store.store import name_clashes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 
 @click.command()

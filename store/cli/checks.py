@@ -1,31 +1,24 @@
 """Checks of ``flask check`` beyond mistakes that keep a file from being loaded."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from store import counting
 from store.cli import plural
+from store.data_file import JsonPath
+from store.files import Catalogue, Files
+from store.history import History, PollLine
 from store.polls.asking import cost_at_most
 from store.rankings import curation, merging
 from store.rankings import names as naming
+from store.rankings.curation import NameResolution
+from store.rankings.products import ProductProfile
 from store.rankings.sentences import listed, some
 from store.records import Assistant, Poll, Problem, Severity
 from store.search.words import words_of
-from store.snapshot import TOPICS, derive
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from store.data_file import JsonPath
-    from store.files import Catalogue, Files
-    from store.history import History, PollLine
-    from store.rankings.curation import NameResolution
-    from store.rankings.products import ProductProfile
-    from store.snapshot import Snapshot
+from store.snapshot import TOPICS, Snapshot, derive
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")

@@ -5,8 +5,6 @@ pip installs this file alone, as the module ``consensus_ranking_api`` (``force-i
 The checkout is where pip was told to install from. Source: PEP 610, ``direct_url.json``.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from importlib.metadata import distribution

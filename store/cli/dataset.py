@@ -1,13 +1,11 @@
 """``flask dataset``: the whole history and what follows from it, as files for analysis."""
 
-from __future__ import annotations
-
 import gc
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from flask import current_app
@@ -19,14 +17,10 @@ from store.publishing import formats
 from store.publishing.dataset import DatasetError, Source, Written, write
 from store.publishing.directories import CURRENT, DirectoryError, basis_of, owned
 from store.publishing.manifest import FOLDER
+from store.snapshot import Snapshot
+from store.store import Store
 from store.web.openapi import VERSION
 from store.web.pages import pictures
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from store.snapshot import Snapshot
-    from store.store import Store
 
 _refuse = partial(refuse, "Nothing was written, the last dataset stays")
 

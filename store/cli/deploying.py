@@ -1,7 +1,5 @@
 """``flask deploy``: a file of ``templates/deploy``, filled in with the site's own values."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,11 +1,8 @@
 """``flask export``: everything that can be served without a process, as files."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
-from typing import TYPE_CHECKING
 
 import click
 from flask import current_app
@@ -17,6 +14,7 @@ from store.files import DataDirectoryError
 from store.history import HistoryError
 from store.publishing import manifest as datasets
 from store.publishing import trees
+from store.publishing.dataset import Written
 from store.publishing.directories import (
     CURRENT,
     Directory,
@@ -27,11 +25,7 @@ from store.publishing.directories import (
 )
 from store.publishing.trees import Tree, TreeError, TreeManifest, category_paths
 from store.publishing.uploads import Bucket, UploadError
-from store.store import EXPORTED
-
-if TYPE_CHECKING:
-    from store.publishing.dataset import Written
-    from store.store import Store
+from store.store import EXPORTED, Store
 
 COMPANIONS = ("/badge/", "/embed/", "/cards/")
 """Addresses that come and go with a page, as CSV does: they are not counted as gone."""

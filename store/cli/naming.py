@@ -1,26 +1,19 @@
 """``flask names``: which spellings are one product, for curators to say in product files."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 import click
 
 from store.cli import app_settings, with_data
 from store.cli.schemas import schema_of
 from store.rankings import curation, names
-from store.rankings.curation import Use
+from store.rankings.curation import MergeSuggestion, NameResolution, Use
+from store.rankings.products import ProductProfile
 from store.rankings.sentences import some
+from store.records import Product
+from store.snapshot import Snapshot
 from store.store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from store.rankings.curation import MergeSuggestion, NameResolution
-    from store.rankings.products import ProductProfile
-    from store.records import Product
-    from store.snapshot import Snapshot
 
 _SHOWN = 5  # categories that a line spells out
 

@@ -1,7 +1,5 @@
 """``flask poll``: ask the assistants and append what they say to history."""
 
-from __future__ import annotations
-
 import math
 import signal
 import sys

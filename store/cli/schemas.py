@@ -1,10 +1,9 @@
 """``flask schema``: what each kind of data file may say, as JSON schemas, for editors."""
 
-from __future__ import annotations
-
 import inspect
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -12,9 +11,6 @@ import msgspec
 from store.cli import app_settings, with_data
 from store.disk import atomic_write
 from store.records import FOLDERS, SINGLE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -1,9 +1,8 @@
 """``flask search``: what a search finds; ``flask meaning``: the vectors that it may go by."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 
@@ -12,13 +11,8 @@ from store.files import Catalogue, Files
 from store.records import Problem
 from store.search import Document, Index
 from store.search.meaning import VECTORS, Meaning, MeaningError, key_of, texts_of
+from store.search.nearness import Likeness
 from store.store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from store.search.nearness import Likeness
 
 
 @click.command()

@@ -1,12 +1,11 @@
 """``flask init``: a data directory to start from."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -20,10 +19,6 @@ from store.ledger import LEDGER
 from store.records import FOLDERS, SINGLE, Topics
 from store.settings import SHIPPED_DATA
 from store.snapshot import TOPICS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from collections.abc import Set as AbstractSet
 
 NAMES = (*FOLDERS, "history", PROOF, *SINGLE, "schemas")
 """The parts of a data directory. Where one of these is, nothing is written."""

@@ -1,10 +1,9 @@
 """``flask withhold``: take the texts of one poll out of sight, and out of every figure."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,11 +11,7 @@ from store.cli import app_settings, refuse, with_data
 from store.data_file import load, understand
 from store.disk import atomic_write, locked
 from store.history import History
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from store.records import Poll, Problem
+from store.records import Poll, Problem
 
 NAME = "withheld.json"
 

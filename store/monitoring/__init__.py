@@ -5,8 +5,6 @@ worker that hangs alone is replaced by gunicorn before. Sources: sd_notify(3),
 sd_watchdog_enabled(3).
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

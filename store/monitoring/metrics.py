@@ -4,32 +4,24 @@ Requests are counted around the application; everything else is read once, at ea
 follow the conventions of Prometheus and OpenMetrics: base units, ``_total``, ``_info``.
 """
 
-from __future__ import annotations
-
 import collections
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import prometheus_client
+from flask import Flask
 from prometheus_client import CollectorRegistry, Counter, Histogram, core
 
-from store.rankings.poll_states import usd_on
-from store.web.health import examine, last_answer
+from store.rankings.poll_states import ScheduleState, usd_on
+from store.store import Store
+from store.web.health import Health, examine, last_answer
 from store.web.openapi import VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
-
-    from flask import Flask
-
-    from store.rankings.poll_states import ScheduleState
-    from store.store import Store
-    from store.web.health import Health
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,6 @@ The text is cleaned once, here, and escaped wherever it is shown. One attempt is
 JSON object in a text that holds more; every mending leaves a note (store/README.md, Polls).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ it may differ between two answers that are compared: prices, tier, batches, pace
 larger budget of a second try, and the address of the server.
 """
 
-from __future__ import annotations
-
 import logging
 import traceback
 from datetime import datetime

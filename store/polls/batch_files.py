@@ -4,8 +4,6 @@ A file is there from before anything is sent until all answers are in history. O
 stays until one of its assistant goes well: it says since when its batches are paused.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal

@@ -3,8 +3,6 @@
 By a clock that does not fit nothing is sent, and no day is closed.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -1,7 +1,5 @@
 """The desk at which an assistant is asked, and the summary of what came of its questions."""
 
-from __future__ import annotations
-
 import errno
 import threading
 import time

@@ -1,7 +1,5 @@
 """Locks between pollers: files whose lock (flock) the kernel frees when their holder dies."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import hashlib

@@ -6,8 +6,6 @@ same. Each question has a daemon thread of its own, which is left to itself when
 answers neither yes nor no: nothing waits for it.
 """
 
-from __future__ import annotations
-
 import logging
 import queue
 import threading

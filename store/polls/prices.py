@@ -1,7 +1,5 @@
 """What questions cost: at most before they are asked, and by their tokens when answered. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 Also the one tiny question that shows whether an assistant can be reached.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import suppress

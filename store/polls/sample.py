@@ -4,8 +4,6 @@ An answer is a pure function of category, question, assistant, day and repeat. E
 invented, and every domain ends in ``.example``, a name that nobody can own (RFC 2606).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from hashlib import sha256

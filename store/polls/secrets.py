@@ -4,8 +4,6 @@ Also all that keeps an assistant of models.json from being asked, found before a
 sentences name members of the file and quote none of its values: they are public.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Literal

@@ -4,8 +4,6 @@ The environment's proxies and ``~/.netrc`` are ignored (``requests`` would repla
 netrc's) and redirects are not followed (it would hand our key to another host).
 """
 
-from __future__ import annotations
-
 import math
 import queue
 import ssl

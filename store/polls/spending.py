@@ -4,8 +4,6 @@ What a provider states is charged, however large; where nothing is known the res
 Amounts are whole micro-dollars: sums are exact.
 """
 
-from __future__ import annotations
-
 import errno
 import math
 import os

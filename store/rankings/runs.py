@@ -4,6 +4,8 @@ A run is one assistant's successful answers in a row to one wording, asked for w
 and given by one served version: whatever of these changes starts a run anew.
 """
 
+from __future__ import annotations
+
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -62,9 +64,9 @@ class AnswerLog(Struct, frozen=True, gc=False):
 
     products: tuple[ProductId, ...]
     askings: tuple[RunKey, ...]
-    asking: "array[int]"
-    times: "array[int]"
-    places: "array[int]"
+    asking: array[int]
+    times: array[int]
+    places: array[int]
 
     @classmethod
     def of(cls, answers: Iterable[ResolvedAnswer]) -> Self:
@@ -102,11 +104,11 @@ class AnswerLog(Struct, frozen=True, gc=False):
         asking = self.askings[self.asking[at]]
         return LoggedAnswer(asking, time.isoformat()[:19] + "Z", names)
 
-    def runs(self, question: str, models: Sequence[str]) -> dict[str, "Run"]:
+    def runs(self, question: str, models: Sequence[str]) -> dict[str, Run]:
         """Return the run of each assistant that ends with its newest answer to a wording."""
         return {model: self._run(question, model) for model in models}
 
-    def _run(self, question: str, model: str) -> "Run":
+    def _run(self, question: str, model: str) -> Run:
         own = {number for number, key in enumerate(self.askings) if key.model == model}
         newest_first = [at for at in reversed(range(len(self.asking))) if self.asking[at] in own]
         answering = {number for number in own if self.askings[number].question == question}

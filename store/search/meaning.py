@@ -5,8 +5,6 @@ of categories, and :class:`Meaning` compares queries with them. It orders hits a
 alone it cannot tell a need from trivia: see ``Index.search``.
 """
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os

@@ -1,7 +1,5 @@
 """A query interpreted in one index: what its words may mean, and the postings of each meaning."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Words: the tokeniser that titles, synonyms and queries share, word lists, and synonyms."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import defaultdict

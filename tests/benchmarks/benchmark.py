@@ -10,8 +10,6 @@ the CPU time of the server's processes per request, the median over rounds; a ra
 cheaper than the bare Flask app. Needs wrk; with nginx, its cache and its static files are measured.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re
@@ -22,17 +20,16 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 if __name__ == "__main__":
     tests = Path(__file__).resolve().parent.parent
     sys.path[:0] = [str(tests.parent), str(tests)]
 
+from collections.abc import Iterator, Sequence
+
 import scale
 import servers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 HELLO = """
 from flask import Flask

@@ -7,8 +7,6 @@ Printed are the megabytes by which the process grew since its start, and how man
 are alive after a full collection.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 import weakref

@@ -10,7 +10,6 @@ checkout publishes, old slugs among them; status, headers and body are compared.
 """
 
 # ruff: noqa: E501 - addresses are long
-from __future__ import annotations
 
 import argparse
 import difflib
@@ -23,14 +22,12 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from flask import Flask
+from flask import Flask
 
 ODD = (
     "/api/v1/search", "/api/v1/search?q=", "/api/v1/search?q=%20", "/api/v1/search?q=crm",

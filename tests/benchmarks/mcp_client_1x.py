@@ -8,8 +8,6 @@ The two lines of the SDK cannot be installed side by side, so this has an enviro
 # It is written against an SDK that is not installed beside the tests:
 # mypy: ignore-errors
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -9,15 +9,14 @@ are named in ``EXCLUDED`` and ``UNTESTABLE`` with the reason; any other failure 
 Scenarios about kinds of content are run against the same dispatcher with the suite's own tools.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from flask import Flask, Response, request
@@ -25,9 +24,6 @@ from mcp_rankings import serving, write_rankings
 from werkzeug.serving import make_server
 
 from store.web.mcp.protocol import Server, dispatch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 REVISIONS = ("2026-07-28", "2025-11-25")

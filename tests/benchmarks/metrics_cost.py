@@ -7,8 +7,6 @@ request each, and what the process's memory grew by is printed: 3,600 are what a
 Prometheus at one a second asks.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

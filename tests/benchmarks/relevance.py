@@ -11,27 +11,22 @@ query's answer is `categories` (or `brands`), then `related`.
 
 # ruff: noqa: T201 - a report is printed
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from store.search import SURE
+from collections.abc import Iterable, Sequence
+
+from store.search import SURE, Compare, Hit, Index
 from store.search.meaning import Meaning
 from store.store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from store.search import Compare, Hit, Index
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 WORDS, SHELVES = "queries_words.json", "queries_shelves.json"

@@ -11,8 +11,6 @@ search for; it ranks nothing. Negatives are queries to which nothing is the righ
 
 # ruff: noqa: T201 - a report is printed
 
-from __future__ import annotations
-
 import argparse
 import atexit
 import http.client
@@ -23,12 +21,14 @@ import time
 import urllib.parse
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[i]) for i in (1, 2)]
+
+from collections.abc import Callable, Iterator
 
 from builders import answered, write_data
 
@@ -37,9 +37,6 @@ from store.rankings.names import slug as slug_of
 from store.search import Compare, Document, Hits, Index
 from store.search.meaning import Meaning, texts_of
 from store.search.words import PREPOSITIONS, Words, singular, words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 TESTS = Path(__file__).resolve().parents[1]
 JUDGED = TESTS / "data" / "search"

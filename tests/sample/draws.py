@@ -1,7 +1,5 @@
 """Draws that are pure functions of their arguments, the same on every machine."""
 
-from __future__ import annotations
-
 import math
 from hashlib import blake2b
 

@@ -5,24 +5,20 @@
 Whoever adds a category to the sample, or rewords a question, makes its history so.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[i]) for i in (1, 2)]
 
+from collections.abc import Collection, Sequence
+
 from builders import command
 
 import sample
 from store.ledger import Proof
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 MODELS = ("Model A", "Model B", "Model C", "Model D")
 EVERY = 40

@@ -1,19 +1,13 @@
 """What the sample assistants think of products: slow functions of the time."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from sample.draws import normal, share
 from sample.products import Invented, invent
 from sample.subjects import subject_of
-
-if TYPE_CHECKING:
-    from store.records import Category
-
+from store.records import Category
 
 EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 

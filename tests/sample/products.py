@@ -1,7 +1,5 @@
 """Invented products: a numbered place of a family always holds the same one."""
 
-from __future__ import annotations
-
 import unicodedata
 from functools import lru_cache
 from random import Random

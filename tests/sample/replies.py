@@ -1,7 +1,5 @@
 """What a sample assistant sends: an answer, a text that is none, or a failure."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import re

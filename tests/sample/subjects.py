@@ -1,7 +1,5 @@
 """What a category is about, from its title and nouns."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """The sample assistants' words, as ``words.json`` holds them."""
 
-from __future__ import annotations
-
 from importlib import resources
 from typing import Any
 

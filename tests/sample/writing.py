@@ -1,21 +1,15 @@
 """Putting a ranking into the words of one assistant."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 from sample.draws import digest, seed, share
-from sample.words import KINDS, VOICES
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from sample.products import Invented
-    from sample.subjects import Subject
-    from sample.words import Kind, Trait, Voice
+from sample.products import Invented
+from sample.subjects import Subject
+from sample.words import KINDS, VOICES, Kind, Trait, Voice
 
 
 class Author:

@@ -4,8 +4,6 @@ A provider turns a :class:`Prompt` into a :class:`Request` and a :class:`Respons
 :class:`Reply`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from store.polls.providers import envelopes as wire

@@ -1,7 +1,5 @@
 """Anthropic: the Messages API, and its batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

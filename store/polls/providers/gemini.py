@@ -1,7 +1,5 @@
 """Google: Gemini's ``generateContent``, and its batch mode."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

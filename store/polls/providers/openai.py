@@ -1,7 +1,5 @@
 """OpenAI's two formats, which its kin speak too, and their batches; xAI's, which are like them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
