@@ -2,7 +2,6 @@
 
 import errno
 import itertools
-import json
 import os
 from collections.abc import Callable
 from functools import partial
@@ -27,7 +26,6 @@ def data(tmp_path: Path) -> Path:
     """One category, three product files, an export made."""
     directory = write_data(
         tmp_path / "data",
-        products={name.lower(): {"name": name} for name in ("Alpha", "Beta", "Gamma")},
         polls=[answered("A", ["Alpha", "Beta", "Delta"])],
     )
     assert command(directory, "schema").exit_code == 0
@@ -49,27 +47,11 @@ def found_in(directory: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_merge_whose_second_step_fails_says_what_is_to_go(data: Path) -> None:
-    """A product file that cannot be removed is named; the names in both are nobody's meanwhile."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(os, "unlink", refusing("beta.json", os.unlink))
-        done = command(data, "names", "merge", "beta", "alpha")
-    assert done.exit_code == 1
-    reason = "products/beta.json cannot be removed, and is to go: Input/output error."
-    assert done.stderr == f"Data: {data}\nError: {reason}\n"
-    assert json.loads((data / "products/alpha.json").read_bytes())["aliases"] == ["Beta"]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [("withhold", "ID", "--reason", "Wrong."), ("names", "merge", "delta", "alpha")],
-    ids=lambda arguments: arguments[0],
-)
-def test_a_command_that_fails_leaves_every_file(data: Path, arguments: tuple[str, ...]) -> None:
+def test_a_withholding_that_fails_leaves_every_file(data: Path) -> None:
     """Nothing half written, nothing lost, no draft left, and one sentence."""
-    [stored, *_] = History(data / "history").read("crm-software").polls
-    filled = [stored.poll.id if argument == "ID" else argument for argument in arguments]
-    assert failures(data, lambda: said(data, *filled)) >= 1
+    [line, *_] = History(data / "history").read("crm-software").polls
+    arguments = ("withhold", line.poll.id, "--reason", "Wrong.")
+    assert failures(data, lambda: said(data, *arguments)) >= 1
 
 
 def test_an_init_that_fails_leaves_nothing(
