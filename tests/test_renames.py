@@ -134,14 +134,3 @@ def failures(home: Path, act: Callable[[], str]) -> int:
         assert os.strerror(error(nth)) in said
         assert said.count("\n") <= 1
     raise AssertionError
-
-
-def refusing(name: str, really: Callable[..., None]) -> Callable[..., None]:
-    """A call that fails for files of one name."""
-
-    def call(path: Path, *arguments: object, **options: object) -> None:
-        if str(path).endswith(f"/{name}"):
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        really(path, *arguments, **options)
-
-    return call
