@@ -3,7 +3,8 @@
 import json
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import (
@@ -18,21 +19,15 @@ from builders import (
     write_data,
     write_json,
 )
+from flask import Flask
 from small_world import TOPICS, write_small_world
+from werkzeug.test import TestResponse
 
 from store.counting import history_files
-from store.records import FOLDERS, SINGLE
+from store.records import FOLDERS, SINGLE, Poll
+from store.store import Store
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flask import Flask
-    from werkzeug.test import TestResponse
-
-    from store.records import Poll
-    from store.store import Store
-
-    Shown = dict[str, TestResponse]
+Shown = dict[str, TestResponse]
 
 SLUGS = ("crm-software", "help-desk", "email-tool")
 

@@ -1,11 +1,15 @@
 """The OpenAPI document: valid, complete, and the truth about every live answer."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from builders import app_over, write_data, write_json
+from flask import Flask
+from flask.testing import FlaskClient
 from jsonschema import Draft202012Validator
 from jsonschema_rs import Draft202012Validator as QuickValidator
 from mcp_rankings import call
@@ -14,14 +18,7 @@ from small_world import write_small_world
 
 from store.web.openapi import ENDPOINTS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from flask import Flask
-    from flask.testing import FlaskClient
-
-    Json = Any
+Json = Any
 
 # Written by hand: path, and parameter: (place, required, type, default, maximum).
 ADDRESSES: dict[str, dict[str, tuple[str, bool, str, int | str | None, int | None]]] = {
