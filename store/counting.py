@@ -17,7 +17,7 @@ from msgspec import Struct
 from store.disk import Signature
 from store.files import Catalogue
 from store.history import Log, PollLine, damage
-from store.ledger import Entry
+from store.ledger import LedgerEntry
 from store.rankings import aggregates
 from store.rankings.aggregates import CategoryAggregate
 from store.rankings.names import Names
@@ -47,7 +47,7 @@ class LineIndex(Struct, frozen=True):
     ids: array[int]
     withheld: Mapping[int, Withholding]
     outcomes: Mapping[tuple[str, str], int]
-    open: tuple[Entry, ...] = ()
+    open: tuple[LedgerEntry, ...] = ()
 
     def newest(self, model: str | None, limit: int, before: int | None = None) -> list[int]:
         """Return the newest positions first: of one model, and ``before`` one, where given."""

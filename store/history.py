@@ -28,7 +28,7 @@ from store.disk import (
     signature_of,
     sync_directory,
 )
-from store.ledger import FOLDER, HEADS, LEDGER, Entry, Ledger, LedgerError, Proof
+from store.ledger import FOLDER, HEADS, LEDGER, Ledger, LedgerEntry, LedgerError, Proof
 from store.line_codec import (
     Stamp,
     decode_line,
@@ -70,7 +70,7 @@ class Log(Struct, frozen=True):
     polls: tuple[PollLine, ...] = ()
     problems: tuple[Problem, ...] = ()
     signature: Signature | None = None
-    open: tuple[Entry, ...] = ()
+    open: tuple[LedgerEntry, ...] = ()
 
     @property
     def unread(self) -> bool:

@@ -1,8 +1,9 @@
 """The ledger: how far each history file reached on each closed day, and when a day closes.
 
-Its two files are append-only. ``proof/ledger.jsonl`` has an :class:`Entry` for each file that grew
-on a day, ``proof/heads.jsonl`` a :class:`Head` for the day. A chain commits to the bytes, the order
-and the file of every line, a head to the whole ledger up to its day. data/README.md has the format.
+Its two files are append-only. ``proof/ledger.jsonl`` has a :class:`LedgerEntry` for each file that
+grew on a day, ``proof/heads.jsonl`` a :class:`Head` for the day. A chain commits to the bytes, the
+order and the file of every line, a head to the whole ledger up to its day. data/README.md has the
+format.
 """
 
 import os
@@ -27,7 +28,7 @@ FOLDER, LEDGER, HEADS = "proof", "ledger.jsonl", "heads.jsonl"
 Day = Annotated[str, Meta(pattern=r"^[2-8]\d{3}-\d\d-\d\d$")]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Meta(ge=0, lt=2**53)]
-Record = TypeVar("Record", "Entry", "Head")
+Record = TypeVar("Record", "LedgerEntry", "Head")
 
 
 class LedgerError(Exception):
@@ -38,7 +39,7 @@ class LedgerError(Exception):
         self.file, self.line, self.reason = f"{FOLDER}/{name}", line, reason
 
 
-class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+class LedgerEntry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """The extent of a history file when a day was closed: lines, bytes and its chain.
 
     Where a person ``accepted`` a loss, ``was`` is the chain before, empty if nobody knows it.
@@ -86,9 +87,9 @@ class Present(Struct, frozen=True):
     root: str
 
 
-def start(file: str) -> Entry:
+def start(file: str) -> LedgerEntry:
     """Return the entry of a file without lines; its empty day precedes any other."""
-    return Entry("", file, 0, 0, sha256(f"consensus-ledger-1\n{file}".encode()).hexdigest())
+    return LedgerEntry("", file, 0, 0, sha256(f"consensus-ledger-1\n{file}".encode()).hexdigest())
 
 
 def link(chain: str, digest: bytes) -> str:
@@ -96,11 +97,11 @@ def link(chain: str, digest: bytes) -> str:
     return sha256(bytes.fromhex(chain) + digest).hexdigest()
 
 
-def extend(entry: Entry, line: Stamp) -> Entry:
+def extend(entry: LedgerEntry, line: Stamp) -> LedgerEntry:
     """Return how far a file reaches with one more line; one without a day has that before it."""
     digest, size, day = line
     chain, end = link(entry.chain, digest), entry.bytes + size + 1
-    return Entry(day or entry.day, entry.file, entry.lines + 1, end, chain)
+    return LedgerEntry(day or entry.day, entry.file, entry.lines + 1, end, chain)
 
 
 def day_after(day: str) -> str:
@@ -117,16 +118,16 @@ class Ledger(Struct):
     head covers yet; ``root`` commits to every entry.
     """
 
-    newest: dict[str, Entry] = {}
+    newest: dict[str, LedgerEntry] = {}
     ends: dict[str, list[tuple[str, int]]] = {}
-    accepted: dict[str, Entry] = {}
+    accepted: dict[str, LedgerEntry] = {}
     heads: list[Head] = []
     closed: str = ""
-    pending: list[Entry] = []
+    pending: list[LedgerEntry] = []
     root: str = start("proof/ledger").chain
     lines: int = 0
 
-    def last(self, file: str) -> Entry:
+    def last(self, file: str) -> LedgerEntry:
         """Return the newest entry of a file; that of an empty file where there is none."""
         return self.newest.get(file) or start(file)
 
@@ -147,14 +148,14 @@ class Ledger(Struct):
         last = self.last(file)
         return reduce(extend, lines[: last.lines], start(file)).reach == last.reach
 
-    def open_entries(self, file: str, lines: Iterable[Stamp]) -> list[Entry]:
+    def open_entries(self, file: str, lines: Iterable[Stamp]) -> list[LedgerEntry]:
         """Return the entries by which a file's open lines would be closed, oldest day first.
 
         ``lines`` are those after its newest entry. An entry of a day covers the file up to its last
         line of that day or an earlier one, so that a line with a time far ahead holds up nobody. A
         line without a time counts as the line before it, one of a closed day as of the day after.
         """
-        last, first, entries = self.last(file), day_after(self.closed), list[Entry]()
+        last, first, entries = self.last(file), day_after(self.closed), list[LedgerEntry]()
         for line in lines:
             last = extend(last, line)
             day = max(last.day, first)
@@ -164,7 +165,7 @@ class Ledger(Struct):
                 entries.append(replace(last, day=day))
         return entries
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: LedgerEntry) -> None:
         """Take in the next line of the ledger; what came before an acceptance is not counted."""
         self.lines += entry.lines - self.last(entry.file).lines
         self.root = link(self.root, sha256(msgspec.json.encode(entry)).digest())
@@ -188,7 +189,7 @@ class Ledger(Struct):
             self.pending = []
         self.closed = max((head.day for head in self.heads), default="")
 
-    def present(self, entries: Iterable[Entry]) -> Present:
+    def present(self, entries: Iterable[LedgerEntry]) -> Present:
         """Return what a head would be if these open entries were closed now, day by day."""
         future = Ledger(dict(self.newest), root=self.root, lines=self.lines)
         for entry in sorted(entries, key=lambda entry: (entry.day, entry.file)):
@@ -221,7 +222,7 @@ def parse(ledger: bytes, heads: bytes, result: Ledger | None = None) -> Ledger:
     Raises:
         LedgerError: a line is not one that was written there, or a head is not the ledger's.
     """
-    result, entries, number = result or Ledger(), records(LEDGER, ledger, Entry), 0
+    result, entries, number = result or Ledger(), records(LEDGER, ledger, LedgerEntry), 0
     for number, head in enumerate(records(HEADS, heads, Head), start=1):
         expected, days = Head(head.day, reopened=True, reason=head.reason or ""), {head.day}
         if not head.reopened:
@@ -308,7 +309,7 @@ class Proof:
         """
         with self.locked(wait=wait):
             # Ledger first, then its head: a head never covers entries that are not on the disk.
-            ledger, entries, heads = self.load(), list[Entry](), list[Head]()
+            ledger, entries, heads = self.load(), list[LedgerEntry](), list[Head]()
             for file in self._files():
                 entries += ledger.open_entries(file, self._lines(file, ledger.last(file).bytes))
             days = {entry.day for entry in (*entries, *ledger.pending)}
@@ -320,7 +321,7 @@ class Proof:
                     ledger.close(heads[-1])
             return heads
 
-    def accept(self, files: Sequence[str], reason: str, today: str) -> list[Entry]:
+    def accept(self, files: Sequence[str], reason: str, today: str) -> list[LedgerEntry]:
         """Let files count as they are for all that they should hold; return their entries.
 
         A ledger that cannot be read is set aside, and a new one begun.
@@ -335,7 +336,7 @@ class Proof:
                 ledger = Ledger()
                 for name in (LEDGER, HEADS):
                     set_aside(self._home / name, today)
-            entries, day = list[Entry](), max(today, day_after(ledger.closed))
+            entries, day = list[LedgerEntry](), max(today, day_after(ledger.closed))
             for file in files:
                 was = ledger.newest[file].chain if file in ledger.newest else ""
                 last = reduce(extend, self._lines(file, 0), start(file))
@@ -355,12 +356,12 @@ class Proof:
                 raise LedgerError(HEADS, 1, f"{day} is not a closed day")
             self._append(HEADS, [Head(day, reopened=True, reason=reason)])
 
-    def _add(self, ledger: Ledger, entries: Sequence[Entry]) -> None:
+    def _add(self, ledger: Ledger, entries: Sequence[LedgerEntry]) -> None:
         self._append(LEDGER, entries)
         for entry in entries:
             ledger.add(entry)
 
-    def _append(self, name: str, records: Sequence[Entry | Head]) -> None:
+    def _append(self, name: str, records: Sequence[LedgerEntry | Head]) -> None:
         """Add records, in one write that lasts, in the one form in which they are read."""
         append_lines(self._home / name, msgspec.json.Encoder().encode_lines(records))
 

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.history import History, HistoryError
-from store.ledger import Entry, Head, Ledger, LedgerError, Present, Proof, parse
+from store.ledger import Head, Ledger, LedgerEntry, LedgerError, Present, Proof, parse
 from store.line_codec import Stamp, stamp, whole_lines
 from store.store import Store
 from store.text import rfc3339
@@ -338,7 +338,7 @@ def test_a_loss_that_a_person_accepts_is_in_the_ledger_for_good(tmp_path: Path) 
     (data / "history/drone.jsonl").write_bytes(first)
     assert not proof.load().holds("drone", stamps(first))
     (entry,) = proof.accept(["drone"], "the disk died", "2026-01-04")
-    assert entry == Entry(
+    assert entry == LedgerEntry(
         "2026-01-04",
         "drone",
         1,

@@ -40,7 +40,7 @@ NO_USE = ("auth", "quota", LEFT)
 """Outcomes for which to wait is of no use: a key, the provider's account or a history is wrong."""
 
 
-class Run(Struct, frozen=True):
+class PollRun(Struct, frozen=True):
     """The assistants to ask and how; the clock is one of --at if it ``pretends``."""
 
     desk: Desk
@@ -148,11 +148,11 @@ def poll(  # noqa: PLR0913 - a command's options
         sys.exit(0 if all(is_well for _, is_well in answers) else 1)
     rounds = Rounds.of(desk.catalogue.site, samples) if due else None
     plan = Plan(rounds=rounds, slugs=slugs, through=bool(slugs or models), cancel=cancel)
-    run = Run(desk, chosen, plan, pretends=at is not None)
+    run = PollRun(desk, chosen, plan, pretends=at is not None)
     sys.exit(0 if _carry_out(run, samples or 1, until_clear, dry_run=dry_run) else 1)
 
 
-def _carry_out(run: Run, samples: int, until_clear: int | None, *, dry_run: bool) -> bool:
+def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: bool) -> bool:
     """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
     desk, plan, rounds = run.desk, run.plan, run.plan.rounds
     for slug in plan.slugs:
@@ -269,7 +269,7 @@ def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
 
 
 def carry_out(
-    run: Run, passes: Sequence[Sequence[Pair] | None], length: int
+    run: PollRun, passes: Sequence[Sequence[Pair] | None], length: int
 ) -> Mapping[str, Summary]:
     """Ask pass by pass, each assistant on a thread of its own; return what came of it by name.
 
@@ -299,7 +299,7 @@ def carry_out(
 
 
 def _ask_one(
-    run: Run,
+    run: PollRun,
     name: str,
     pairs: Sequence[Pair] | None,
     result: Summary,

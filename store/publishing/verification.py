@@ -13,7 +13,7 @@ from msgspec import field
 from store import ledger
 from store.disk import read_regular
 from store.history import History
-from store.ledger import FOLDER, HEADS, LEDGER, Entry, Head, Ledger, LedgerError
+from store.ledger import FOLDER, HEADS, LEDGER, Head, Ledger, LedgerEntry, LedgerError
 from store.line_codec import Stamp, decode_line, id_of, redaction_of, stamp, whole
 from store.publishing import formats, manifest, trees
 from store.publishing.dataset import CATALOGUE, Draft, Source, restore_catalogue
@@ -66,15 +66,15 @@ class Journal(Ledger):
     """
 
     records: list[Head] = field(default_factory=list)
-    entries: dict[str, list[tuple[Entry, str]]] = field(default_factory=dict)
+    entries: dict[str, list[tuple[LedgerEntry, str]]] = field(default_factory=dict)
     stamps: dict[str, list[Stamp]] = field(default_factory=dict)
-    open: list[Entry] = field(default_factory=list)
+    open: list[LedgerEntry] = field(default_factory=list)
     redacted: list[str] = field(default_factory=list)
     damaged: int = 0
     instruments: dict[str, str] = field(default_factory=dict)
     unseen: str = ""
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: LedgerEntry) -> None:
         """Take in the next line of the ledger."""
         if entry.accepted:
             self.entries.pop(entry.file, None)

@@ -72,7 +72,7 @@ SECURITY_HEADERS = {
 """By media type; every other has ``NOSNIFF`` alone."""
 
 
-class Answer(Response):
+class FinalResponse(Response):
     """A response whose headers are final: Werkzeug need not look at them again."""
 
     default_mimetype = None
@@ -133,10 +133,10 @@ class Body:
     def response(self, environ: Mapping[str, str]) -> Response:
         """Answer a request: 304 to who has it, compressed to who accepts that."""
         if self.status == OK and _is_current(environ, self.etag):
-            return Answer("304 NOT MODIFIED", Headers(self._unchanged))
+            return FinalResponse("304 NOT MODIFIED", Headers(self._unchanged))
         if self._is_compressible and _prefers_gzip(environ.get("HTTP_ACCEPT_ENCODING", "")):
-            return Answer("200 OK", Headers(self._compressed), self.gzipped)
-        return Answer(self.status, Headers(self._plain), self.content)
+            return FinalResponse("200 OK", Headers(self._compressed), self.gzipped)
+        return FinalResponse(self.status, Headers(self._plain), self.content)
 
     @cached_property
     def _is_compressible(self) -> bool:

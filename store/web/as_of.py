@@ -6,7 +6,7 @@ Why: store/README.md, As of.
 from collections.abc import Callable, Sequence
 
 from store.counting import LineIndex, as_known
-from store.ledger import Entry, day_after
+from store.ledger import LedgerEntry, day_after
 from store.line_codec import POLL_DECODER
 from store.rankings import aggregates, leaderboards
 from store.rankings.leaderboards import Leaderboard
@@ -53,7 +53,7 @@ def cited_day(snapshot: Snapshot, slug: str) -> str:
     return max(entry.day for entry in newest)
 
 
-def loss_after(snapshot: Snapshot, slug: str, day: str) -> Entry | None:
+def loss_after(snapshot: Snapshot, slug: str, day: str) -> LedgerEntry | None:
     """Return the acceptance of a loss that keeps a day of a category from being shown, if any."""
     accepted = snapshot.ledger.accepted
     entries = (accepted[f] for f in snapshot.line_indexes[slug].files if f in accepted)

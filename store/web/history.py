@@ -11,7 +11,7 @@ from store.web import lookup
 from store.web.answers import QUICK
 from store.web.endpoints import Result, endpoint, rows_as
 from store.web.errors import Refused
-from store.web.queries import History, spelled
+from store.web.queries import OfHistory, spelled
 from store.web.shapes import TIME_PATTERN, JsonObject, Time, doc
 from store.web.view import View
 
@@ -88,7 +88,7 @@ class Polls(Struct, frozen=True):
     cursor: str | None
 
 
-def _write_polls(polls: Polls, query: History) -> bytes:
+def _write_polls(polls: Polls, query: OfHistory) -> bytes:
     if query.format == "json":
         # The lines are the records: nothing is parsed and written again.
         return b"[" + b",".join(polls.lines) + b"]"
@@ -105,7 +105,7 @@ def _write_polls(polls: Polls, query: History) -> bytes:
     moves=True,
     level=QUICK,
 )
-def get_history(view: View, query: History) -> Result[Polls]:
+def get_history(view: View, query: OfHistory) -> Result[Polls]:
     """The poll history of a category.
 
     Every poll, newest first, failed ones included. A record is the line of the history

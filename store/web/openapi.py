@@ -23,7 +23,7 @@ from store.web.queries import (
     AsOf,
     Categories,
     Changes,
-    History,
+    OfHistory,
     OfProduct,
     Query,
     Search,
@@ -322,7 +322,7 @@ def _sample_queries(view: View) -> Iterator[tuple[Endpoint, Query]]:
         yield verdicts.get_product, OfProduct(slug=leader.slug)
         states = snapshot.aggregates[board.slug].states
         for model in [a.model for a in board.counted if states[a.model].failure is None][:1]:
-            yield history.get_history, History(slug=board.slug, model=model, limit=1)
+            yield history.get_history, OfHistory(slug=board.slug, model=model, limit=1)
 
 
 def _shortened(value: Any) -> Any:

@@ -124,7 +124,7 @@ class Categories(Query, frozen=True, kw_only=True):
     format: Format = "json"
 
 
-class History(OfCategory, frozen=True, kw_only=True):
+class OfHistory(OfCategory, frozen=True, kw_only=True):
     """Polls of a category."""
 
     model: Annotated[

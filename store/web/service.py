@@ -17,7 +17,7 @@ from store.files import Catalogue
 from store.search.meaning import Meaning
 from store.store import Store
 from store.web import answers, errors, health, hosts, mcp, openapi
-from store.web.answers import ANY_ORIGIN, Answer, Route, redirect, security_headers
+from store.web.answers import ANY_ORIGIN, FinalResponse, Route, redirect, security_headers
 from store.web.errors import Moved, ProblemResponse, Refused
 from store.web.pages import feeds, pictures, views
 from store.web.pages.data import DataFiles
@@ -136,8 +136,8 @@ def _surround(
 
     @app.after_request
     def finish(response: Response) -> Response:
-        """Give what is not an ``Answer`` its security headers; show people errors as pages."""
-        if isinstance(response, Answer):
+        """Give what is not final its security headers; show people errors as pages."""
+        if isinstance(response, FinalResponse):
             return response
         if isinstance(response, ProblemResponse) and is_for_people(request, by_name):
             response.set_data(error_page(current()[0], response.refused))

@@ -197,7 +197,7 @@ class Rules(JsonObject, frozen=True, kw_only=True):
     ]
 
 
-class Response(JsonObject, frozen=True, kw_only=True):
+class ResponseRate(JsonObject, frozen=True, kw_only=True):
     """The number of polls of a category that brought an answer, whatever its wording was."""
 
     answered: Annotated[int, doc("Polls that did.", ge=1)]
@@ -235,7 +235,7 @@ class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
     agreement: Agreement | None
     certainty: Certainty
     rules: Rules
-    response: Response
+    response: ResponseRate
     combined: Annotated[list[RankedEntry], doc("Merged ranking, best first.")]
     per_model: Annotated[dict[str, list[ModelPick]], doc("Each model's own ranked list, by name.")]
     missed_by_model: Annotated[

@@ -88,7 +88,7 @@ def category_verdict(
         agreement=_agreement(view, board),
         certainty=_certainty(view, board),
         rules=wire.Rules(agree=sum(board.rules.values()), of=len(board.rules)),
-        response=wire.Response(answered=board.answered, of=board.asked),
+        response=wire.ResponseRate(answered=board.answered, of=board.asked),
         combined=_combined(view, board),
         per_model={answer.model: _picks(view, answer) for answer in board.counted},
         missed_by_model={

@@ -11,7 +11,7 @@ from flask import Flask, Response, request
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
-from store.web.answers import NOSNIFF, Answer
+from store.web.answers import NOSNIFF, FinalResponse
 from store.web.hosts import host_of, is_ip
 from store.web.mcp import tools
 from store.web.mcp.protocol import SUPPORTED, Server, dispatch
@@ -39,7 +39,7 @@ def register(app: Flask, view: Callable[[], View]) -> None:
         )
         status, headers, body = dispatch(server, _body(), request.headers)
         final = {**headers, **NOSNIFF, "Content-Length": str(len(body))}
-        return Answer(status, Headers(final.items()), body)
+        return FinalResponse(status, Headers(final.items()), body)
 
 
 def _body() -> bytes:

@@ -174,7 +174,7 @@ def get_poll_history(view: View, query: queries.HistoryCall) -> dict[str, Any]:
     """Return the newest polls of a category, as they stand in the files."""
     slug = _category(view, query.slug)
     model = lookup.model_parameter(view, query.model, str)
-    part = queries.History(slug=slug, model=model, limit=query.limit, before=query.before)
+    part = queries.OfHistory(slug=slug, model=model, limit=query.limit, before=query.before)
     polls = history.get_history(view, part).value
     models = view.snapshot.line_indexes[slug].models
     return {
