@@ -52,9 +52,9 @@ STOP_TIMEOUT = 8.0
 HOUR = 3600.0
 """Seconds without polls after a fault of the program: it may be met again, and paid for."""
 FOLLOW_TURNS = 5
-"""Turns of an assistant between two looks at its batches: five minutes."""
+"""Turns of an assistant between looks at its batches: five minutes at the usual tick of 60 s."""
 LATE_TICKS = 10
-"""Ticks without a look at what is due, and at least a minute, after which health says so."""
+"""Ticks without a run of ``_look``, and at least a minute, after which health says so."""
 
 
 def begin(extensions: dict[str, Any], *signals: signal.Signals) -> Schedule:
@@ -254,7 +254,7 @@ class AssistantStatus(Struct):
 
     ``pause`` is why it is left alone, ``is_capped`` if by a limit of money, which is not a fault.
     ``faults`` need a person: the sentence of the log, and one that anybody may read. What is
-    ``wrong`` with batches is one of them if it is ``lasting``: a line may fail once.
+    ``wrong`` with batches is one of them if it is ``lasting``: a connection may fail once.
     """
 
     name: str
