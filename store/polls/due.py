@@ -124,7 +124,7 @@ class Rounds(Struct, frozen=True):
         return last + min(regular, FIRST_RETRY * (1 << min(len(state.failed_at) - 1, 16)))
 
 
-class DuePolls(Struct, frozen=True):
+class PollingState(Struct, frozen=True):
     """The state of polling in each category whose history could be read, and what follows from it.
 
     ``unread`` says why others could not be.
@@ -215,7 +215,7 @@ class AheadError(HistoryError):
         )
 
 
-class PollLog:
+class PollingReader:
     """Reads how polling of each category stands; keeps it while its files are unchanged."""
 
     def __init__(self, history: History, clock: Clock) -> None:
@@ -258,7 +258,7 @@ class PollLog:
         """Return what the polls of a UTC day cost, as of the last look at each category."""
         return usd_on(day, (states for _, states in self._states.values()))
 
-    def look(self, catalogue: Catalogue) -> DuePolls:
+    def look(self, catalogue: Catalogue) -> PollingState:
         """Return how polling of all categories stands."""
         self.history.signatures()  # looks at the ledger, once for all categories
         states: dict[str, PollStates] = {}
@@ -268,4 +268,4 @@ class PollLog:
                 states[slug] = self.states_of(slug, catalogue)
             except HistoryError as error:
                 unread.append(error)
-        return DuePolls(states, unread)
+        return PollingState(states, unread)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from store.history import HistoryError
 from store.polls.asking import Outcome, ask, ask_sample, give_up, keep_instrument, reserve_of
 from store.polls.batches import WORTH_IT, Batching, share
-from store.polls.due import DuePolls, Pair, Rounds
+from store.polls.due import Pair, PollingState, Rounds
 from store.polls.locks import turn
 from store.polls.sending import Sender, Unsent
 from store.polls.session import LEFT, NOT_DUE, PollSession, Summary
@@ -94,15 +94,15 @@ def _ask(session: PollSession, assistant: Assistant, plan: Plan, batching: Batch
     """Read what is paused and due, and ask it."""
     session.check_prices(assistant)
     sender, summary = session.sender(assistant), batching.summary
-    due_polls = session.log.look(session.catalogue)
+    state = session.polling.look(session.catalogue)
     waiting = plan.waiting
     if waiting is None:
         rounds = plan.rounds or Rounds.of(session.catalogue.site)
-        due = session.due(session.pairs(assistant, plan.slugs), due_polls, rounds)
+        due = session.due(session.pairs(assistant, plan.slugs), state, rounds)
         waiting = deque(pair for pair in due if pair.key not in summary.left)
     summary.due = len(waiting)
     now = session.clock.now()
-    pause = due_polls.pause_of(assistant.name, now)
+    pause = state.pause_of(assistant.name, now)
     if pause and (pause.stated or not plan.through):
         summary.pause = pause
     if summary.pause or not waiting:
@@ -114,10 +114,10 @@ def _ask(session: PollSession, assistant: Assistant, plan: Plan, batching: Batch
         return
     is_worth_it = plan.waiting is None and assistant.batch and len(waiting) >= WORTH_IT
     if is_worth_it and not (pause or session.files.pause_of(assistant, now)):
-        batching.begin(list(waiting), instrument, share(session, assistant, due_polls, summary))
+        batching.begin(list(waiting), instrument, share(session, assistant, state, summary))
         return
     most = 1 if pause else plan.most
-    Questions(session, sender, waiting, due_polls, summary, instrument).ask(most)
+    Questions(session, sender, waiting, state, summary, instrument).ask(most)
 
 
 class Questions:
@@ -128,7 +128,7 @@ class Questions:
         session: PollSession,
         sender: Sender,
         waiting: deque[Pair],
-        due_polls: DuePolls,
+        state: PollingState,
         summary: Summary,
         instrument: str | None,
     ) -> None:
@@ -137,10 +137,10 @@ class Questions:
         self._waiting = waiting
         self._summary = summary
         self._instrument = instrument
-        states = due_polls.of_model(sender.assistant.name)
-        answered = max((state.answered_at for state in states if state.answered_at), default="")
+        states = state.of_model(sender.assistant.name)
+        answered = max((one.answered_at for one in states if one.answered_at), default="")
         self._out_of_reach = sum(
-            state.failure in OUT_OF_REACH and state.polled_at > answered for state in states
+            one.failure in OUT_OF_REACH and one.polled_at > answered for one in states
         )
         self._in_batches = session.files.under_way(session.catalogue)
         self._left = 0
@@ -185,8 +185,8 @@ class Questions:
             self._summary.count(NOT_DUE)
             return
         try:
-            states = session.log.states_of(pair.slug, session.catalogue)
-            session.log.history.check_appendable(pair.slug, rfc3339(now))
+            states = session.polling.states_of(pair.slug, session.catalogue)
+            session.polling.history.check_appendable(pair.slug, rfc3339(now))
         except HistoryError as error:
             # unreadable: we may ask twice; unwritable: we would pay for an answer and lose it
             self._waiting.popleft()
