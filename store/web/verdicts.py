@@ -28,7 +28,7 @@ def get_best_in_category(view: View, query: AsOf) -> wire.CategoryVerdict:
     The merged ranking of a category, how far the models agree, and what each one said.
     """
     board = lookup.board(view, query.slug, partial(view.at.category, as_of=query.as_of))
-    return category_verdict(view, board_of_day(view, board, query.as_of), query.as_of)
+    return verdict_shape(view, board_of_day(view, board, query.as_of), query.as_of)
 
 
 @endpoint(
@@ -63,9 +63,7 @@ def board_of_day(view: View, board: Leaderboard, day: str | None) -> Leaderboard
     return then
 
 
-def category_verdict(
-    view: View, board: Leaderboard, day: str | None = None
-) -> wire.CategoryVerdict:
+def verdict_shape(view: View, board: Leaderboard, day: str | None = None) -> wire.CategoryVerdict:
     """Return one category's merged ranking, as of a day if given, and what each model said."""
     # Sentences name products of the ranking alone.
     names = {entry.product: view.name(entry.product) for entry in board.entries}
