@@ -11,7 +11,7 @@ from store.rankings.products import ProductProfile
 from store.snapshot import Snapshot
 from store.web.answers import newest
 from store.web.pages.routes import page
-from store.web.queries import Query, Words
+from store.web.queries import FreeText, Query
 from store.web.view import View
 
 MOST_SHARED = 100
@@ -30,8 +30,8 @@ _WORDS = 6
 class Pair(Query, frozen=True, kw_only=True):
     """Two products."""
 
-    a: Words = ""
-    b: Words = ""
+    a: FreeText = ""
+    b: FreeText = ""
 
 
 class Side(Struct, frozen=True):
