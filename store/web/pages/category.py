@@ -79,7 +79,6 @@ def category(view: View, query: AsOf) -> dict[str, Any]:
         "bibtex": bibtex(verdict, cited, view),
         # A past day was asked for: that it is old needs no warning.
         "behind": None if day else _behind(view, current),
-        "structured": structured(verdict, view),
         "embedding": pictures.embedding(board, view),
         "has_card": pictures.rasteriser() is not None,
     }
@@ -143,44 +142,6 @@ def bibtex(verdict: CategoryVerdict, day: str, view: View) -> str:
     }
     lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
     return f"@misc{{{verdict.slug}-{day},\n{lines}}}"
-
-
-def structured(verdict: CategoryVerdict, view: View) -> dict[str, Any]:
-    """Return a category in the words of schema.org: a list, and the data set it comes from."""
-    at = view.at
-    elements = [
-        {
-            "@type": "ListItem",
-            "position": entry.rank,
-            "name": entry.product,
-            "url": at.product_page(entry.slug),
-        }
-        for entry in verdict.combined
-    ]
-    dataset = {
-        "@type": "Dataset",
-        "name": f"{verdict.title}: what AI assistants recommend",
-        "description": f'Answers of AI assistants to "{verdict.question}", merged into a ranking. '
-        "It measures what assistants recommend, not what is true.",
-        "url": verdict.url,
-        "dateModified": verdict.updated,
-        "isAccessibleForFree": True,
-        "creator": {"@type": "Organization", "name": view.site.name, "url": at.page()},
-        "distribution": [
-            {"@type": "DataDownload", "contentUrl": address, "encodingFormat": "application/json"}
-            for address in (at.category(verdict.slug), at.history(verdict.slug))
-        ],
-        **({"license": view.licence} if view.licence else {}),
-    }
-    ranking = {
-        "@type": "ItemList",
-        "name": verdict.title,
-        "url": verdict.url,
-        "itemListOrder": "https://schema.org/ItemListOrderAscending",
-        "numberOfItems": len(elements),
-        "itemListElement": elements,
-    }
-    return {"@context": "https://schema.org", "@graph": [ranking, dataset]}
 
 
 ROUTES: tuple[Route, ...] = (category, category_changes)
