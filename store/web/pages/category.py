@@ -10,7 +10,6 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES
 from store.web import as_of, lookup, verdicts
 from store.web.answers import Route, newest
-from store.web.errors import ParameterError, Refused
 from store.web.pages import differences, pictures
 from store.web.pages.answer_box import answer_box
 from store.web.pages.routes import of_category, page
@@ -79,7 +78,7 @@ def category(view: View, query: AsOf) -> dict[str, Any]:
         "bibtex": bibtex(verdict, cited, view),
         # A past day was asked for: that it is old needs no warning.
         "behind": None if day else _behind(view, current),
-        "embedding": pictures.embedding(board, view),
+        "embedded_width": pictures.EMBEDDED_WIDTH,
         "has_card": pictures.rasteriser() is not None,
     }
 
@@ -113,20 +112,11 @@ def category_changes(view: View, query: FromTo) -> dict[str, Any]:
 
 
 def _days(view: View, query: FromTo) -> dict[str, str]:
-    """Return the days that are compared, those given; the later one may be left out.
-
-    Raises:
-        Refused: they are not in this order.
-    """
-    given = {"from": query.from_, "to": query.to}
-    days = {name: day for name, day in given.items() if day is not None}
-    if "from" not in days:
-        return days
-    end = days.setdefault("to", as_of.newest_day(view.snapshot))
-    if days["from"] >= end:
-        why = f"must be a day before {end}, the day to compare with."
-        raise Refused.parameters([ParameterError(parameter="from", detail=why)])
-    return days
+    """Return the days that are compared, those given, in order; the later one may be left out."""
+    if query.from_ is None:
+        return {"to": query.to} if query.to else {}
+    start, end = sorted((query.from_, query.to or as_of.newest_day(view.snapshot)))
+    return {"from": start, "to": end}
 
 
 def bibtex(verdict: CategoryVerdict, day: str, view: View) -> str:
