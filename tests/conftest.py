@@ -17,7 +17,7 @@ from builders import app_over, prepared
 from flask import Flask
 from flask.testing import FlaskClient, FlaskCliRunner
 from hypothesis import HealthCheck, settings
-from polling_desk import PollingDesk
+from polling_world import PollingWorld
 from replaying import Replaying, serving
 from small_world import write_small_world
 from werkzeug.routing import Rule
@@ -202,8 +202,8 @@ def provider() -> Iterator[Replaying]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, provider: Replaying) -> PollingDesk:
+def session(tmp_path: Path, provider: Replaying) -> PollingWorld:
     """Three categories and four assistants."""
     provider.follow({})
     provider.seen.clear()
-    return PollingDesk(tmp_path / "data", provider.url)
+    return PollingWorld(tmp_path / "data", provider.url)

@@ -14,25 +14,25 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from polling_desk import PollingDesk
+from polling_world import PollingWorld
 
 from store.polls.batches import Batching
-from store.polls.desk import Summary
+from store.polls.session import Summary
 
 
 def carry_out(order: dict[str, Any], directory: Path, url: str, name: str) -> None:
     """One order, which an alarm ends as ``kill -9`` would."""
-    data = PollingDesk(directory, url)
+    data = PollingWorld(directory, url)
     data.now = datetime.fromisoformat(order["now"])
     data.proxy = url if name == "Grok" else None
-    desk = data.desk()
-    desk.log.look(desk.catalogue)
-    work = Batching(desk, name, Summary())
+    session = data.session()
+    session.log.look(session.catalogue)
+    work = Batching(session, name, Summary())
     if order["after"]:
         signal.setitimer(signal.ITIMER_REAL, order["after"])
     if order["do"] == "begin":
-        under_way = data.files.under_way(desk.catalogue)
-        free = [pair for pair in data.pairs(desk, name) if pair.key not in under_way]
+        under_way = data.files.under_way(session.catalogue)
+        free = [pair for pair in data.pairs(session, name) if pair.key not in under_way]
         if free:
             work.begin(free, None)
     else:

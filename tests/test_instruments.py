@@ -20,7 +20,7 @@ from builders import (
     write_json,
 )
 from flask.testing import FlaskClient
-from polling_desk import PollingDesk
+from polling_world import PollingWorld
 from replaying import serving
 
 from store.files import Files
@@ -194,9 +194,9 @@ def test_instruments_are_published_with_who_answered_to_them(tmp_path: Path) -> 
 def test_a_poll_is_served_as_it_was_asked(tmp_path: Path) -> None:
     """From the provider's answer to the published text, without a restart."""
     with serving() as provider:
-        desk = PollingDesk(tmp_path / "data", provider.url)
-        client = client_over(desk.directory)
-        desk.due()
+        session = PollingWorld(tmp_path / "data", provider.url)
+        client = client_over(session.directory)
+        session.due()
         client.application.extensions["store"].reload()
         [poll] = read(client, "history?slug=c-000")
         [instrument] = read(client, "instruments.json")["instruments"]

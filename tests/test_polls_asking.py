@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from builders import category, command, write_data
 from msgspec import UNSET
-from polling_desk import PollingDesk
+from polling_world import PollingWorld
 from processes import REAL
 from replaying import Replaying, answer_text, envelope
 
@@ -264,18 +264,18 @@ def instrumented(**fields: Any) -> Assistant:
 
 @pytest.mark.parametrize("model", [name for name, _ in REAL])
 def test_every_record_names_a_file_that_says_how_it_was_asked(
-    desk: PollingDesk, provider: Replaying, model: str
+    session: PollingWorld, provider: Replaying, model: str
 ) -> None:
     """Its name is the start of its digest; with the question in its place it is what was sent."""
-    desk.due(model)
-    (name,) = {poll.instrument for poll in desk.polls(model)}
-    data = (desk.directory / FOLDER / f"{name}.json").read_bytes()
+    session.due(model)
+    (name,) = {poll.instrument for poll in session.polls(model)}
+    data = (session.directory / FOLDER / f"{name}.json").read_bytes()
     assert sha256(data).hexdigest()[:12] == name
     said = json.loads(data)
-    question = desk.polls(model)[0].question
+    question = session.polls(model)[0].question
     assert said["system"] == prompt(question).system
     assert said["prompt"].replace("{question}", question) == prompt(question).user
-    assert Files(desk.directory).scan().problems == ()
+    assert Files(session.directory).scan().problems == ()
     for sent in provider.seen:
         text = json.dumps(said["request"])
         for mark in ("system", "prompt"):
@@ -284,19 +284,21 @@ def test_every_record_names_a_file_that_says_how_it_was_asked(
         assert json.loads(text) == sent["body"]
 
 
-def test_its_file_is_there_before_anything_is_asked(desk: PollingDesk, provider: Replaying) -> None:
+def test_its_file_is_there_before_anything_is_asked(
+    session: PollingWorld, provider: Replaying
+) -> None:
     """Where it cannot be written nothing is asked or paid for, and the summary says why."""
-    (desk.directory / FOLDER).write_text("in its place")
-    summary = desk.due()
+    (session.directory / FOLDER).write_text("in its place")
+    summary = session.due()
     assert summary.fault == "what it is asked with cannot be kept: File exists"
-    assert (desk.polls(), provider.seen) == ([], [])
+    assert (session.polls(), provider.seen) == ([], [])
 
 
-def test_a_failure_names_it_too(desk: PollingDesk, provider: Replaying) -> None:
+def test_a_failure_names_it_too(session: PollingWorld, provider: Replaying) -> None:
     """Whoever counts failures by the way of asking can."""
     provider.follow({"gpt": [{"status": 400}]})
-    desk.due()
-    polls = desk.polls("GPT")
+    session.due()
+    polls = session.polls("GPT")
     assert {poll.failure for poll in polls} == {"http"}
     assert UNSET not in {poll.instrument for poll in polls}
 

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from batching import Batching, serving
 from builders import answered, append
-from polling_desk import CANARY, NOW, PollingDesk
+from polling_world import CANARY, NOW, PollingWorld
 
 from store.history import History
 from store.polls.asking import keep_instrument
 from store.polls.batches import Batching as Work
-from store.polls.desk import Summary
+from store.polls.session import Summary
 
 NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini", "xai": "Grok"}
 MODELS = {api: name.lower() for api, name in NAMES.items()}
@@ -37,7 +37,7 @@ class Queue:
         self.name, self.model = NAMES[api], MODELS[api]
         if api == "xai":  # its queue is known by its host, which is reached through a proxy
             fields["base_url"] = "http://api.x.ai/v1"
-        self.data = PollingDesk(directory, server.url, batch=True, **{"daily_usd": 100, **fields})
+        self.data = PollingWorld(directory, server.url, batch=True, **{"daily_usd": 100, **fields})
         self.data.proxy = server.url if api == "xai" else None
 
     def tell(self, **told: Any) -> None:
@@ -46,11 +46,11 @@ class Queue:
 
     def begin(self, *slugs: str, usd: float | None = None) -> Summary:
         """Send these questions, or all, in one batch."""
-        desk = self.data.desk()
-        pairs = list(self.data.pairs(desk, self.name, *slugs))
-        under_way = self.data.files.under_way(desk.catalogue)
+        session = self.data.session()
+        pairs = list(self.data.pairs(session, self.name, *slugs))
+        under_way = self.data.files.under_way(session.catalogue)
         free = [pair for pair in pairs if pair.key not in under_way]
-        work = Work(desk, self.name, Summary())
+        work = Work(session, self.name, Summary())
         if free:
             instrument = keep_instrument(self.data.directory, free[0].assistant, CANARY)
             work.begin(free, instrument, usd)
@@ -58,9 +58,9 @@ class Queue:
 
     def follow(self, *, cancel: bool = False) -> Work:
         """Look after all of them."""
-        desk = self.data.desk()
-        desk.log.look(desk.catalogue)
-        work = Work(desk, self.name, Summary())
+        session = self.data.session()
+        session.log.look(session.catalogue)
+        work = Work(session, self.name, Summary())
         work.follow(cancel=cancel)
         return work
 
@@ -134,9 +134,9 @@ def test_an_unclear_create_counts_as_spent_and_pauses_batches(queue: Queue, crea
     assert "did not say whether it took the batch" in str(summary.wrong)
     reserved = queue.data.batches()[0].reserved / 1e6
     assert queue.data.spent() == pytest.approx(reserved)
-    desk = queue.data.desk()
-    assert queue.data.files.under_way(desk.catalogue) == frozenset()
-    who = queue.data.pairs(desk, queue.name)[0].assistant
+    session = queue.data.session()
+    assert queue.data.files.under_way(session.catalogue) == frozenset()
+    who = queue.data.pairs(session, queue.name)[0].assistant
     for hours, paused in ((5.9, True), (0.2, False)):
         queue.data.later(hours=hours)
         assert bool(queue.data.files.pause_of(who, queue.data.now)) is paused
@@ -154,13 +154,13 @@ def test_a_changed_entry_ends_a_pause_and_success_forgets_every_failure(openai: 
     """Whoever changed it may have mended what failed; a new name is the same assistant."""
     openai.tell(create=400, why="no batches of this model")
     openai.begin()
-    desk = openai.data.desk()
-    who = openai.data.pairs(desk, openai.name)[0].assistant
+    session = openai.data.session()
+    who = openai.data.pairs(session, openai.name)[0].assistant
     files, now = openai.data.files, openai.data.now
     assert files.pause_of(who, now)
     assert not files.pause_of(msgspec.structs.replace(who, model="another"), now)
     after = msgspec.structs.replace(who, name="Next", former_names=(openai.name,))
-    renamed = msgspec.structs.replace(desk.catalogue, assistants=(after,))
+    renamed = msgspec.structs.replace(session.catalogue, assistants=(after,))
     files.forget_failures("Somebody else", renamed)
     assert openai.states == ["failed"]
     files.forget_failures("Next", renamed)
@@ -268,8 +268,8 @@ def test_a_renamed_category_gets_its_answer(openai: Queue) -> None:
     text = (categories / "c-000.json").read_text()
     (categories / "c-000.json").unlink()
     (categories / "new.json").write_text(text.replace("{", '{"former_slugs": ["c-000"],', 1))
-    desk = openai.data.desk()
-    assert openai.data.files.under_way(desk.catalogue) == {("new", "GPT")}
+    session = openai.data.session()
+    assert openai.data.files.under_way(session.catalogue) == {("new", "GPT")}
     openai.follow()
     assert [poll.slug for poll in openai.data.polls()] == ["c-000"]
 
@@ -308,7 +308,7 @@ def test_no_file_holds_a_key(openai: Queue) -> None:
 def test_equal_shares_of_a_limit(tmp_path: Path, server: Batching) -> None:
     """Each assistant asks the same categories, as many as the limit pays for all."""
     server.emptied()
-    data = PollingDesk(
+    data = PollingWorld(
         tmp_path / "data", server.url, 60, batch=True, names=["GPT", "Claude", "Gemini"]
     )
     results = [data.due(name, run_usd=1.2) for name in ("GPT", "Claude", "Gemini")]
@@ -323,7 +323,7 @@ def test_equal_shares_of_a_limit(tmp_path: Path, server: Batching) -> None:
 def test_few_are_asked_directly(tmp_path: Path, server: Batching) -> None:
     """A batch is not worth it below fifty."""
     server.emptied()
-    data = PollingDesk(tmp_path / "data", server.url, 49, batch=True)
+    data = PollingWorld(tmp_path / "data", server.url, 49, batch=True)
     result = data.due("GPT")
     assert (result.batched, result.polled) == (0, 49)
 

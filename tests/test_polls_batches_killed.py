@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Report
-from polling_desk import NOW, PollingDesk
+from polling_world import NOW, PollingWorld
 from processes import ROOT, call
 
 from store.text import rfc3339
@@ -53,7 +53,7 @@ class Story:
 
     def __init__(self, directory: Path, url: str, name: str, hand: subprocess.Popen[str]) -> None:
         fields = {"base_url": "http://api.x.ai/v1"} if name == "Grok" else {}
-        self.data = PollingDesk(directory, url, 3, batch=True, daily_usd=100, **fields)
+        self.data = PollingWorld(directory, url, 3, batch=True, daily_usd=100, **fields)
         self.url, self.hand = url, hand
         self.now: datetime = NOW
         self.kills = self.weeks = 0

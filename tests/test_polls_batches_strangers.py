@@ -18,15 +18,15 @@ from typing import Any
 import msgspec
 import pytest
 from batching import Batching, serving
-from polling_desk import PollingDesk
+from polling_world import PollingWorld
 from processes import free_port, reached, until
 
 from store.polls.asking import request_for
 from store.polls.batches import Batching as Work
-from store.polls.desk import Summary
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import Response, read_object
 from store.polls.providers.provider import Items, Queue, Remote
+from store.polls.session import Summary
 from store.records import Assistant
 
 AIMOCK = os.environ.get("AIMOCK")
@@ -48,24 +48,24 @@ def running(command: list[str], port: int, look: str) -> Iterator[str]:
             process.kill()
 
 
-def begin(data: PollingDesk, api: str) -> None:
+def begin(data: PollingWorld, api: str) -> None:
     """Send all questions in a batch."""
-    desk = data.desk()
-    work = Work(desk, NAMES[api], Summary())
-    work.begin(list(data.pairs(desk, NAMES[api])), None)
+    session = data.session()
+    work = Work(session, NAMES[api], Summary())
+    work.begin(list(data.pairs(session, NAMES[api])), None)
     assert work.summary.batched == len(data.slugs)
 
 
-def follow(data: PollingDesk, api: str) -> list[str]:
+def follow(data: PollingWorld, api: str) -> list[str]:
     """Look after it; what is wrong."""
-    work = Work(data.desk(), NAMES[api], Summary())
+    work = Work(data.session(), NAMES[api], Summary())
     work.follow()
     return work.summary.wrong
 
 
-def through(tmp_path: Path, url: str, api: str) -> PollingDesk:
+def through(tmp_path: Path, url: str, api: str) -> PollingWorld:
     """Three questions sent in a batch and collected."""
-    data = PollingDesk(tmp_path / "data", url, batch=True)
+    data = PollingWorld(tmp_path / "data", url, batch=True)
     data.now = datetime.now(UTC)
     begin(data, api)
     until(lambda: not follow(data, api) and not data.batches(), 20)
@@ -247,8 +247,8 @@ def test_google_sdk_sends_our_batch_and_reads_our_provider(
     options = types.HttpOptions(base_url=served.url, api_version="v1")
     client = genai.Client(api_key="key", http_options=options)
     batches = client.batches
-    desk = PollingDesk(tmp_path / "data", served.url, 2, batch=True)
-    begin(desk, "gemini")
+    session = PollingWorld(tmp_path / "data", served.url, 2, batch=True)
+    begin(session, "gemini")
     (ours,) = served.book["batches"].values()
     requests = [
         types.InlinedRequest(
@@ -267,8 +267,8 @@ def test_google_sdk_sends_our_batch_and_reads_our_provider(
     assert made.name == "batches/b2"
     read = batches.get(name="batches/b1")
     assert read.state.name == "JOB_STATE_SUCCEEDED"
-    follow(desk, "gemini")
-    picks = {poll.notes[0]: poll.pick for poll in desk.polls()}
+    follow(session, "gemini")
+    picks = {poll.notes[0]: poll.pick for poll in session.polls()}
     for one in read.dest.inlined_responses:
         answer = msgspec.json.decode(one.response.text)
         assert picks[f"batch {one.metadata['key']}"] == answer["picks"][0]["name"]

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import pytest
 from conftest import Report
-from polling_desk import PollingDesk
+from polling_world import PollingWorld
 from processes import until
 from replaying import answer_text, envelope
 
@@ -105,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
 
-def poll_on(data: PollingDesk, questions: Callable[[], bool], seed: int) -> None:
+def poll_on(data: PollingWorld, questions: Callable[[], bool], seed: int) -> None:
     """Take turn after turn with every assistant, each a process just started."""
     draw = random.Random(seed)
     while questions():
@@ -118,12 +118,12 @@ def poll_on(data: PollingDesk, questions: Callable[[], bool], seed: int) -> None
 LATER = threading.Lock()
 
 
-def tell(tmp_path: Path, questions: int) -> tuple[Hostile, PollingDesk]:
+def tell(tmp_path: Path, questions: int) -> tuple[Hostile, PollingWorld]:
     """Poll until so many questions were asked, then until a healthy provider has answered all."""
     server = Hostile(41)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}"
-    data = PollingDesk(tmp_path / "data", url, 25, api="chat", concurrency=2, daily_usd=DAILY_USD)
+    data = PollingWorld(tmp_path / "data", url, 25, api="chat", concurrency=2, daily_usd=DAILY_USD)
     data.limits = Limits(attempts=1, total=0.4, size=200_000)
     server.now = lambda: data.now
 
@@ -159,7 +159,7 @@ def end_of(since: str, polls: list[Poll]) -> str:
     return min(ends, default="9")
 
 
-def check(server: Hostile, data: PollingDesk) -> dict[str, Any]:
+def check(server: Hostile, data: PollingWorld) -> dict[str, Any]:
     """One record for each question, no limit passed but by what was overbilled, no pause broken."""
     polls = data.polls()
     again = sum("asked again with twice" in note for poll in polls for note in poll.notes)

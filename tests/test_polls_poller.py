@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from polling_desk import NOW, PollingDesk
+from polling_world import NOW, PollingWorld
 from processes import until
 from raw_provider import raw_provider
 from replaying import Replaying, answer_text, envelope
@@ -20,13 +20,13 @@ from store.polls import answer_parsing
 from store.polls.sending import Limits
 
 
-def failures(desk: PollingDesk) -> list[str | None]:
+def failures(session: PollingWorld) -> list[str | None]:
     """How each record of GPT's went, by category."""
-    return [poll.failure for poll in desk.polls("GPT")]
+    return [poll.failure for poll in session.polls("GPT")]
 
 
 def test_an_answer_outlasts_a_moment_without_file_descriptors(
-    desk: PollingDesk, provider: Replaying, monkeypatch: pytest.MonkeyPatch
+    session: PollingWorld, provider: Replaying, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is recorded when a file can be opened again, not asked and paid for once more."""
     append_poll, refusals = History.append, iter(range(5))
@@ -37,105 +37,107 @@ def test_an_answer_outlasts_a_moment_without_file_descriptors(
         return append_poll(history, *arguments, **options)
 
     monkeypatch.setattr(History, "append", append_late)
-    desk.due()
-    assert (len(desk.polls("GPT")), len(provider.seen)) == (3, 3)
+    session.due()
+    assert (len(session.polls("GPT")), len(provider.seen)) == (3, 3)
 
 
-def test_every_pair_is_asked_and_recorded_once(desk: PollingDesk) -> None:
+def test_every_pair_is_asked_and_recorded_once(session: PollingWorld) -> None:
     """What is due is asked; when asked again nothing is due."""
-    assert str(desk.due()) == "3 answered, 0.0132 USD"
-    assert desk.due().due == 0
-    assert Counter((p.slug, p.model) for p in desk.polls()) == {(s, "GPT"): 1 for s in desk.slugs}
+    assert str(session.due()) == "3 answered, 0.0132 USD"
+    assert session.due().due == 0
+    assert Counter((p.slug, p.model) for p in session.polls()) == {
+        (s, "GPT"): 1 for s in session.slugs
+    }
 
 
-def test_a_turn_is_so_long(desk: PollingDesk, provider: Replaying) -> None:
+def test_a_turn_is_so_long(session: PollingWorld, provider: Replaying) -> None:
     """Then the lock is let go, whatever is left."""
-    assert desk.due(most=2).polled == 2
+    assert session.due(most=2).polled == 2
     assert len(provider.seen) == 2
-    assert desk.due(most=2).polled == 1
+    assert session.due(most=2).polled == 1
 
 
 def test_no_more_are_under_way_than_an_assistant_takes(tmp_path: Path, provider: Replaying) -> None:
     """So many at once, and the next when one came back."""
     provider.follow({"gpt": [{"gate": "shut", "picks": ["A"]}]})
     provider.seen.clear()
-    desk = PollingDesk(tmp_path / "data", provider.url, 6, concurrency=2)
-    turn = threading.Thread(target=desk.due)
+    session = PollingWorld(tmp_path / "data", provider.url, 6, concurrency=2)
+    turn = threading.Thread(target=session.due)
     turn.start()
     until(lambda: len(provider.seen) == 2)
     provider.gate("shut").set()
     turn.join()
-    assert failures(desk) == [None] * 6
+    assert failures(session) == [None] * 6
 
 
-def test_two_pollers_never_ask_the_same(desk: PollingDesk, provider: Replaying) -> None:
+def test_two_pollers_never_ask_the_same(session: PollingWorld, provider: Replaying) -> None:
     """Who comes second reads what is due after the first has let go."""
-    threads = [threading.Thread(target=desk.due) for _ in range(4)]
+    threads = [threading.Thread(target=session.due) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(provider.seen) == len(desk.polls()) == 3
+    assert len(provider.seen) == len(session.polls()) == 3
 
 
 def test_a_bad_key_pauses_everybody_until_it_answers(
-    desk: PollingDesk, provider: Replaying
+    session: PollingWorld, provider: Replaying
 ) -> None:
     """The pause is in history: another process asks nothing; who is told to may ask one."""
     provider.follow({"gpt": [{"status": 401}]})
-    desk.slugs = desk.slugs[:1]
-    assert desk.due(most=1).pause
-    desk.slugs = [f"c-{n:03}" for n in range(3)]
-    desk.later(minutes=1)
+    session.slugs = session.slugs[:1]
+    assert session.due(most=1).pause
+    session.slugs = [f"c-{n:03}" for n in range(3)]
+    session.later(minutes=1)
     provider.follow({})
     provider.seen.clear()
-    result = desk.due()
+    result = session.due()
     assert (result.polled, str(result.pause)[:26]) == (0, "until 2026-11-20T12:00:00Z")
     assert provider.seen == []
-    assert desk.ask("GPT", "c-001", "c-002", through=True).polled == 1
-    desk.later(minutes=1)
-    assert desk.due().polled == 1
+    assert session.ask("GPT", "c-001", "c-002", through=True).polled == 1
+    session.later(minutes=1)
+    assert session.due().polled == 1
 
 
 def test_no_question_goes_through_a_wait_that_the_provider_set(
-    desk: PollingDesk, provider: Replaying
+    session: PollingWorld, provider: Replaying
 ) -> None:
     """Whoever asks, it would be refused."""
     provider.follow({"gpt": [{"status": 429, "headers": {"retry-after": "7200"}}]})
-    desk.ask("GPT", "c-000")
+    session.ask("GPT", "c-000")
     provider.follow({})
     provider.seen.clear()
-    desk.later(minutes=1)
-    assert desk.ask("GPT", "c-001", through=True).polled == 0
+    session.later(minutes=1)
+    assert session.ask("GPT", "c-001", through=True).polled == 0
     assert provider.seen == []
-    desk.later(hours=2)
-    assert desk.ask("GPT", "c-001").polled == 1
+    session.later(hours=2)
+    assert session.ask("GPT", "c-001").polled == 1
 
 
 def test_an_unreachable_provider_is_paused_after_ten(tmp_path: Path) -> None:
     """Without an answer between; and again after the first failure that follows the pause."""
-    desk = PollingDesk(tmp_path / "data", "http://127.0.0.1:9", 14, concurrency=1)
-    result = desk.due()
+    session = PollingWorld(tmp_path / "data", "http://127.0.0.1:9", 14, concurrency=1)
+    result = session.due()
     assert result.outcomes == {"network": 10}
     assert result.pause
-    assert desk.due().polled == 0
-    desk.later(hours=6, minutes=1)
-    assert desk.due().outcomes == {"network": 1}
+    assert session.due().polled == 0
+    session.later(hours=6, minutes=1)
+    assert session.due().outcomes == {"network": 1}
 
 
 def test_an_answer_between_begins_the_count_anew(tmp_path: Path, provider: Replaying) -> None:
     """Nine failures, an answer, nine failures: no pause."""
     cut = {"fault": "cut"}
     provider.follow({"gpt": [cut] * 9 + [{"picks": ["A"]}] + [cut] * 9 + [{"picks": ["A"]}]})
-    desk = PollingDesk(tmp_path / "data", provider.url, 20, concurrency=1)
-    desk.limits = Limits(attempts=1)
-    summary = desk.due()
+    session = PollingWorld(tmp_path / "data", provider.url, 20, concurrency=1)
+    session.limits = Limits(attempts=1)
+    summary = session.due()
     assert (summary.outcomes, summary.pause) == ({"network": 18, "answered": 2}, None)
 
 
-def test_a_limit_of_money_is_used_up_and_not_passed(desk: PollingDesk) -> None:
+def test_a_limit_of_money_is_used_up_and_not_passed(session: PollingWorld) -> None:
     """A question that does not fit beside those on their way waits for them."""
-    result = desk.ask("GPT", run_usd=0.05)
+    result = session.ask("GPT", run_usd=0.05)
     assert (result.polled, result.limit) == (2, "--max-usd 0.05 is reached")
     assert result.pause is None
 
@@ -144,13 +146,13 @@ def test_a_stop_records_what_was_sent_and_nothing_else(tmp_path: Path, provider:
     """What is on its way is one ``interrupted`` record each; the others leave none."""
     provider.follow({"gpt": [{"gate": "never"}]})
     provider.seen.clear()
-    desk = PollingDesk(tmp_path / "data", provider.url, 6, concurrency=2)
-    turn = threading.Thread(target=desk.due)
+    session = PollingWorld(tmp_path / "data", provider.url, 6, concurrency=2)
+    turn = threading.Thread(target=session.due)
     turn.start()
     until(lambda: len(provider.seen) == 2)
-    desk.stop.set()
+    session.stop.set()
     turn.join()
-    assert failures(desk) == ["interrupted", "interrupted"]
+    assert failures(session) == ["interrupted", "interrupted"]
     provider.gate("never").set()
 
 
@@ -158,15 +160,15 @@ def test_a_provider_that_drips_is_given_up(tmp_path: Path) -> None:
     """Headers without end keep no poll alive beyond its time, and no process."""
     with raw_provider() as dripping:
         dripping.reply, dripping.endless = b"HTTP/1.1 200 OK\r\nX-Slow: ", b"a"
-        desk = PollingDesk(tmp_path / "data", dripping.url, 1)
-        desk.limits = Limits(attempts=1, total=0.1)
-        assert desk.due().outcomes == {"timeout": 1}
+        session = PollingWorld(tmp_path / "data", dripping.url, 1)
+        session.limits = Limits(attempts=1, total=0.1)
+        assert session.due().outcomes == {"timeout": 1}
         assert all(t.daemon for t in threading.enumerate() if t.name.startswith("poll GPT"))
-    assert desk.polls()[0].error == "The poll took over 0.1 seconds."
+    assert session.polls()[0].error == "The poll took over 0.1 seconds."
 
 
 def test_a_fault_of_the_program_is_one_failed_poll(
-    desk: PollingDesk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    session: PollingWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It ends nothing; its trace is in the log, without the key."""
 
@@ -174,8 +176,8 @@ def test_a_fault_of_the_program_is_one_failed_poll(
         raise ZeroDivisionError
 
     monkeypatch.setattr(answer_parsing, "read", broken)
-    assert desk.due().outcomes == {"http": 3}
-    assert failures(desk) == ["http"] * 3
+    assert session.due().outcomes == {"http": 3}
+    assert failures(session) == ["http"] * 3
     assert "ZeroDivisionError" in caplog.text
 
 
@@ -188,10 +190,10 @@ def test_a_clock_that_does_not_fit_the_providers_asks_nothing_more(
     body = envelope("responses", answer_text(["A"]), "gpt")
     provider.follow({"gpt": [{"body": body, "headers": {"Date": date}}]})
     provider.seen.clear()
-    desk = PollingDesk(tmp_path / "data", provider.url, concurrency=1)
-    summary = desk.due()
+    session = PollingWorld(tmp_path / "data", provider.url, concurrency=1)
+    summary = session.due()
     assert (len(provider.seen) == 1, bool(summary.fault)) == (pauses, pauses)
     if pauses:
-        [poll] = desk.polls()
+        [poll] = session.polls()
         assert poll.failure == "http"
         assert datetime.fromisoformat(poll.polled_at) == NOW + timedelta(hours=hours)

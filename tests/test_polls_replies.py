@@ -32,7 +32,7 @@ APIS = tuple(PROVIDERS)
 TOTAL = 60
 
 
-class Desk:
+class PollSession:
     """A provider that sends the bytes it is given, and one question at a time."""
 
     def __init__(self, provider: RawProvider) -> None:
@@ -65,10 +65,10 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def desk() -> Iterator[Desk]:
+def session() -> Iterator[PollSession]:
     """One provider for all of them."""
     with raw_provider() as provider:
-        yield Desk(provider)
+        yield PollSession(provider)
 
 
 def http(body: bytes, status: int = 200, **headers: str) -> bytes:
@@ -102,44 +102,46 @@ def spent(given: Any, made: Any) -> bytes:
 
 
 @pytest.mark.parametrize(("digits", "usd"), [(9, 11_999.999988), (15, 1e9), (400, 1e9)])
-def test_counts_that_are_far_too_large_are_charged(desk: Desk, digits: int, usd: float) -> None:
+def test_counts_that_are_far_too_large_are_charged(
+    session: PollSession, digits: int, usd: float
+) -> None:
     """The record says what it cost, a billion dollars at most, and its assistant is paused."""
     body = http(spent(7, 7).replace(b"7", b"9" * digits))
-    poll, pause = desk.poll("chat", body)
+    poll, pause = session.poll("chat", body)
     assert (poll.usage and poll.usage.usd, poll.failure, pause) == (usd, None, 21_600)
     assert poll.notes[-1].endswith("are the prices and limits in models.json right?")
 
 
-def test_an_answer_of_another_time_that_cost_far_too_much_pauses(desk: Desk) -> None:
+def test_an_answer_of_another_time_that_cost_far_too_much_pauses(session: PollSession) -> None:
     """It is a failure by its date, and as dear as any other."""
     body = http(spent(7, 7).replace(b"7", b"9" * 9), Date="Fri, 20 Nov 2026 09:00:00 GMT")
-    poll, pause = desk.poll("chat", body)
+    poll, pause = session.poll("chat", body)
     assert (poll.failure, pause) == ("http", 21_600)
 
 
-def test_a_count_without_end_is_no_answer(desk: Desk) -> None:
+def test_a_count_without_end_is_no_answer(session: PollSession) -> None:
     """What no program could read is neither booked nor believed."""
-    poll, _ = desk.poll("chat", http(spent(7, 7).replace(b"7", b"9" * 5000)))
+    poll, _ = session.poll("chat", http(spent(7, 7).replace(b"7", b"9" * 5000)))
     assert (poll.usage, poll.failure) == (None, "http")
 
 
 @pytest.mark.parametrize("depth", [340, 900, 5000])
 @pytest.mark.parametrize("build", [nested, nested_text])
-def test_content_as_deep_as_it_likes(desk: Desk, build: Any, depth: int) -> None:
+def test_content_as_deep_as_it_likes(session: PollSession, build: Any, depth: int) -> None:
     """Nesting in the envelope, with and without escapes, is a failed poll."""
     body = envelope("chat", "", "m")
     body["choices"][0]["message"]["content"] = "HERE"
     deep = '[{"text":' * depth + '"\\u0061"' + "}]" * depth
     text = deep if build is nested_text else "[" * depth + '"\\u0061"' + "]" * depth
-    poll, _ = desk.poll("chat", http(json.dumps(body).replace('"HERE"', text).encode()))
+    poll, _ = session.poll("chat", http(json.dumps(body).replace('"HERE"', text).encode()))
     assert poll.failure in ("empty", "http")
 
 
-def test_what_a_model_said_is_kept(desk: Desk) -> None:
+def test_what_a_model_said_is_kept(session: PollSession) -> None:
     """The beginning of what could not be read is in the record, cleaned, cut, without the key."""
     split = CANARY[:4] + "\u200b" + CANARY[4:]
     text = "x" * 290 + split + "y" * 100
-    poll, _ = desk.poll("chat", http(json.dumps(envelope("chat", text, "m")).encode()))
+    poll, _ = session.poll("chat", http(json.dumps(envelope("chat", text, "m")).encode()))
     assert poll.error is not None
     assert poll.error.startswith("The answer is text, not the JSON object asked for. It begins: ")
     assert poll.error.endswith('x[redacted]…"') or poll.error.endswith('x[redacted…"')
@@ -213,10 +215,10 @@ def hostile_reply(draw: Random) -> tuple[str, bytes]:
     return api, reply[: draw.randrange(len(reply))] if draw.random() < 0.05 else reply
 
 
-def is_one_record(desk: Desk, draw: Random) -> None:
+def is_one_record(session: PollSession, draw: Random) -> None:
     """Poll once; what was thought of is no fault of the program, and nothing is out of bounds."""
     api, reply = hostile_reply(draw)
-    poll, pause = desk.poll(api, reply)
+    poll, pause = session.poll(api, reply)
     assert pause is None or 0 <= pause <= 7 * 86_400
     assert (poll.pick is None) == (poll.failure is not None) == (poll.error is not None)
     assert poll.error != UNEXPECTED.error, reply
@@ -229,9 +231,9 @@ DRAWS = st.randoms(use_true_random=True)
 
 @settings(max_examples=80)
 @given(draw=DRAWS)
-def test_any_reply_is_one_record(desk: Desk, draw: Random) -> None:
+def test_any_reply_is_one_record(session: PollSession, draw: Random) -> None:
     """Whatever bytes come back, one poll is exactly one record, and the key is not in it."""
-    is_one_record(desk, draw)
+    is_one_record(session, draw)
 
 
 # requests leaves a socket to the garbage collector where it cannot decode a Location
@@ -239,6 +241,6 @@ def test_any_reply_is_one_record(desk: Desk, draw: Random) -> None:
 @pytest.mark.slow
 @settings(max_examples=20_000, suppress_health_check=list(HealthCheck), derandomize=False)
 @given(draw=DRAWS)
-def test_twenty_thousand_replies_are_as_many_records(desk: Desk, draw: Random) -> None:
+def test_twenty_thousand_replies_are_as_many_records(session: PollSession, draw: Random) -> None:
     """The same, with other replies on every run."""
-    is_one_record(desk, draw)
+    is_one_record(session, draw)

@@ -23,13 +23,13 @@ from store.disk import check_room, is_full
 from store.files import Catalogue, Files
 from store.history import History, HistoryError
 from store.polls.clocks import EARLIEST, Clock, utc_now
-from store.polls.desk import ANSWERED, LEFT, NOT_ASKED, Desk, Summary
 from store.polls.due import AheadError, DuePolls, Pair, PollLog, Rounds, levels
 from store.polls.locks import is_held
 from store.polls.poller import Plan, take_turn
 from store.polls.report import ask_whether_there, quote, status_of
 from store.polls.schedule import LOCK, DayClosing, confirmed_time, other_owner
 from store.polls.secrets import Unready, mistakes
+from store.polls.session import ANSWERED, LEFT, NOT_ASKED, PollSession, Summary
 from store.rankings.certainty import Certainty
 from store.records import MAX_SAMPLES, Assistant
 from store.settings import NOT_THE_SAMPLE, SettingsError
@@ -43,7 +43,7 @@ NO_USE = ("auth", "quota", LEFT)
 class PollRun(Struct, frozen=True):
     """The assistants to ask and how; the clock is one of --at if it ``pretends``."""
 
-    desk: Desk
+    session: PollSession
     assistants: Sequence[Assistant]
     plan: Plan
     pretends: bool
@@ -136,54 +136,57 @@ def poll(  # noqa: PLR0913 - a command's options
     catalogue, history = _catalogue(settings.data_dir), History(settings.data_dir / "history")
     log = PollLog(history, Clock((lambda: at) if at else utc_now))
     record = partial(append, history, catalogue)
-    desk = Desk(settings, catalogue, log, record, threading.Event(), max_usd)
+    session = PollSession(settings, catalogue, log, record, threading.Event(), max_usd)
     chosen = _assistants(catalogue, models)
-    if at and any(assistant.api != "sample" for assistant in desk.catalogue.assistants):
+    if at and any(assistant.api != "sample" for assistant in session.catalogue.assistants):
         raise click.UsageError("--at is only for data whose assistants are all of api sample.")
     if show:
-        sys.exit(0 if _show(desk, chosen) else 1)
+        sys.exit(0 if _show(session, chosen) else 1)
     if attempt:
-        answers = [ask_whether_there(desk, assistant) for assistant in chosen]
+        answers = [ask_whether_there(session, assistant) for assistant in chosen]
         click.echo("\n".join(sentence for sentence, _ in answers))
         sys.exit(0 if all(is_well for _, is_well in answers) else 1)
-    rounds = Rounds.of(desk.catalogue.site, samples) if due else None
+    rounds = Rounds.of(session.catalogue.site, samples) if due else None
     plan = Plan(rounds=rounds, slugs=slugs, through=bool(slugs or models), cancel=cancel)
-    run = PollRun(desk, chosen, plan, pretends=at is not None)
+    run = PollRun(session, chosen, plan, pretends=at is not None)
     sys.exit(0 if _carry_out(run, samples or 1, until_clear, dry_run=dry_run) else 1)
 
 
 def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: bool) -> bool:
     """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
-    desk, plan, rounds = run.desk, run.plan, run.plan.rounds
+    session, plan, rounds = run.session, run.plan, run.plan.rounds
     for slug in plan.slugs:
-        if slug not in desk.catalogue.categories:
-            raise unknown_slug("category", slug, desk.catalogue.categories)
-    due_polls = desk.log.look(desk.catalogue)
-    for sentence in _unread(desk, due_polls, pretends=run.pretends):
+        if slug not in session.catalogue.categories:
+            raise unknown_slug("category", slug, session.catalogue.categories)
+    due_polls = session.log.look(session.catalogue)
+    for sentence in _unread(session, due_polls, pretends=run.pretends):
         click.echo(sentence, err=True)
-    fault = invented(sum(s.invented for s in due_polls.states.values()), desk.catalogue.site)
+    fault = invented(sum(s.invented for s in due_polls.states.values()), session.catalogue.site)
     refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
     pairs = [
-        p for a in run.assistants for p in desk.pairs(a, plan.slugs) if p.slug in due_polls.states
+        p
+        for a in run.assistants
+        for p in session.pairs(a, plan.slugs)
+        if p.slug in due_polls.states
     ]
     passes = [due_polls.longest_waiting_first(pairs)] * samples
     if plan.cancel:
         passes = []
     elif rounds:
-        due = desk.due(pairs, due_polls, rounds)
-        passes = [due_polls.rest_of_rounds(due, rounds, desk.clock.now())]
+        due = session.due(pairs, due_polls, rounds)
+        passes = [due_polls.rest_of_rounds(due, rounds, session.clock.now())]
     elif until_clear:
-        today = rfc3339(desk.clock.now())[:10]
+        today = rfc3339(session.clock.now())[:10]
         passes = [due_polls.unclear(pairs, until_clear, _certainties(), today)]
     calls = [pair for once in passes for pair in once]
     if dry_run:
-        click.echo("\n".join(quote(calls, desk, is_due=rounds is not None)))
+        click.echo("\n".join(quote(calls, session, is_due=rounds is not None)))
         return not due_polls.unread
-    is_open = any(desk.files.open_of(a.name, desk.catalogue) for a in run.assistants)
+    is_open = any(session.files.open_of(a.name, session.catalogue) for a in run.assistants)
     if not (calls or plan.cancel or (is_open and rounds)):
         click.echo("Nothing is due." if rounds else "Nothing is to be asked.")
         return not due_polls.unread
-    check_ready(desk, pretends=run.pretends)
+    check_ready(session, pretends=run.pretends)
     # what is due is read anew in each turn, after the lock is had
     is_well = summarise(carry_out(run, [None] if plan.cancel or rounds else passes, len(calls)))
     if until_clear:
@@ -198,15 +201,15 @@ def _certainties() -> Mapping[str, Certainty]:
     return {slug: board.certainty for slug, board in boards.items() if not board.next_question}
 
 
-def _unread(desk: Desk, due_polls: DuePolls, *, pretends: bool) -> list[str]:
+def _unread(session: PollSession, due_polls: DuePolls, *, pretends: bool) -> list[str]:
     """Return in sentences what of history cannot be read and so is not polled."""
     ahead = {error.slug: error.time for error in due_polls.unread if isinstance(error, AheadError)}
     polled = len(ahead) + sum(bool(states.latest_time) for states in due_polls.states.values())
-    now = desk.clock.now()
+    now = session.clock.now()
     doubt = doubt_clock(ahead, polled, now)
     if doubt and pretends:
         doubt = f"{len(ahead):,} categories have later answers than {rfc3339(now)}; they are left"
-    sentences = [str(desk.log.history.fault)] if desk.log.history.fault else []
+    sentences = [str(session.log.history.fault)] if session.log.history.fault else []
     sentences += [f"{doubt}."] if doubt else []
     others = [e for e in due_polls.unread if not (doubt and isinstance(e, AheadError))]
     return sentences + [f"{e}; its category is left alone" for e in dict.fromkeys(map(str, others))]
@@ -243,25 +246,25 @@ def _assistants(catalogue: Catalogue, names: Sequence[str]) -> list[Assistant]:
     return chosen
 
 
-def _show(desk: Desk, chosen: Sequence[Assistant]) -> bool:
+def _show(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     """Say how polling stands; return whether nothing needs a person."""
-    due_polls = desk.log.look(desk.catalogue)
-    faults = _unread(desk, due_polls, pretends=False)
-    faults += [fault for fault in (desk.clock.fault(), desk.budget.fault()) if fault]
-    if is_full(desk.settings.data_dir):
+    due_polls = session.log.look(session.catalogue)
+    faults = _unread(session, due_polls, pretends=False)
+    faults += [fault for fault in (session.clock.fault(), session.budget.fault()) if fault]
+    if is_full(session.settings.data_dir):
         faults.append("The disk is full, so that nothing is polled: make room.")
     is_scheduled = False
     statuses = []
     try:
-        statuses = [status_of(assistant, desk, due_polls) for assistant in chosen]
-        is_scheduled = is_held(desk.locks / LOCK)
+        statuses = [status_of(assistant, session, due_polls) for assistant in chosen]
+        is_scheduled = is_held(session.locks / LOCK)
     except OSError as error:
         faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
     for line in (*(line for lines in statuses for line in lines), *dict.fromkeys(faults)):
         click.echo(line)
-    today = rfc3339(desk.clock.now())[:10]
-    spent = desk.log.usd_on(today) if desk.budget.fault() else desk.budget.usd_today()
-    of = "" if desk.budget.daily_usd is None else f" of {desk.budget.daily_usd:g}"
+    today = rfc3339(session.clock.now())[:10]
+    spent = session.log.usd_on(today) if session.budget.fault() else session.budget.usd_today()
+    of = "" if session.budget.daily_usd is None else f" of {session.budget.daily_usd:g}"
     click.echo(f"Spent today: {spent:.2f}{of} USD.")
     server = "A server polls on schedule."
     click.echo(server if is_scheduled else f"No{server[1:-1]}; one with POLL_ENABLED=1 would.")
@@ -280,19 +283,19 @@ def carry_out(
     workers = 1 if run.pretends else len(results)
     bar = click.progressbar(length=length, label="Polling")
     try:
-        with stopping(run.desk.stop), bar, ThreadPoolExecutor(workers) as pool:
+        with stopping(run.session.stop), bar, ThreadPoolExecutor(workers) as pool:
             for pairs in passes:
                 jobs = [
                     pool.submit(_ask_one, run, name, pairs, result, bar.update)
                     for name, result in results.items()
-                    if not run.desk.stop.is_set()
+                    if not run.session.stop.is_set()
                 ]
                 for job in jobs:
                     job.result()
     finally:
         if not run.pretends:
-            closing = DayClosing(run.desk.settings.data_dir)
-            closing.look(confirmed_time(run.desk.clock, run.desk.catalogue))
+            closing = DayClosing(run.session.settings.data_dir)
+            closing.look(confirmed_time(run.session.clock, run.session.catalogue))
             if closing.reason:
                 click.echo(f"warning: {closing.reason}", err=True)
     return results
@@ -310,10 +313,10 @@ def _ask_one(
     notify = cache(tell)  # once, however many turns it takes
     waiting = None if pairs is None else deque(p for p in pairs if p.assistant.name == name)
     plan = replace(run.plan, waiting=waiting)
-    while not (run.desk.stop.is_set() or result.is_over):
+    while not (run.session.stop.is_set() or result.is_over):
         before = result.looked_at
         try:
-            if not take_turn(run.desk, name, plan, result, notify):
+            if not take_turn(run.session, name, plan, result, notify):
                 return
         except (Unready, SettingsError, HistoryError, OSError) as error:
             result.fault = f"{error}"
@@ -327,9 +330,9 @@ def _ask_one(
         result.count(LEFT)
 
 
-def check_ready(desk: Desk, *, pretends: bool) -> None:
+def check_ready(session: PollSession, *, pretends: bool) -> None:
     """Refuse what could not be recorded, used or paid for, before anything is sent."""
-    settings = desk.settings
+    settings = session.settings
     if not (pretends or settings.has_own_data):
         raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
     if name := other_owner(settings):
@@ -346,7 +349,7 @@ def check_ready(desk: Desk, *, pretends: bool) -> None:
             f"Nothing was asked: {folder} cannot be written, so that no poll could be recorded: "
             f"{error.strerror}."
         ) from None
-    if fault := desk.budget.fault() or desk.clock.fault():
+    if fault := session.budget.fault() or session.clock.fault():
         raise click.ClickException(f"Nothing was asked: {fault}")
 
 

@@ -18,13 +18,13 @@ from msgspec.structs import replace
 from store.history import History, HistoryError
 from store.polls.asking import SHOWN, outcome_of_result, request_for, reserve_of
 from store.polls.batch_files import Asking, Batch
-from store.polls.desk import Desk, Summary
 from store.polls.due import DuePolls, Pair
 from store.polls.prices import at_reduced_price, micros, missing_prices
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import Response, read_object, text
 from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.secrets import Unready
+from store.polls.session import PollSession, Summary
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
 from store.text import clean, rfc3339
@@ -58,10 +58,10 @@ def cost_of(assistant: Assistant, question: str) -> int:
 class Batching:
     """One assistant's batches, worked on by who holds its lock and counted in a ``summary``."""
 
-    def __init__(self, desk: Desk, name: str, summary: Summary) -> None:
+    def __init__(self, session: PollSession, name: str, summary: Summary) -> None:
         self.summary = summary
-        self._desk = desk
-        self._files = desk.files
+        self._session = session
+        self._files = session.files
         self._name = name
 
     def begin(
@@ -75,16 +75,16 @@ class Batching:
             OSError: the batch cannot be written down, or the day's sum; nothing was sent.
             Unready: the assistant's key is missing.
         """
-        desk, assistant = self._desk, pairs[0].assistant
-        now = desk.clock.now()
-        if fault := desk.clock.fault():
+        session, assistant = self._session, pairs[0].assistant
+        now = session.clock.now()
+        if fault := session.clock.fault():
             self.summary.fault = fault
             return
-        line = _Line(desk, assistant)
+        line = _Line(session, assistant)
         items, reserved = self._affordable(pairs[: min(MOST_ITEMS, line.queue.MAX_REQUESTS)], usd)
-        day = desk.budget.reserve(reserved) if items else None
+        day = session.budget.reserve(reserved) if items else None
         if day is None:
-            limit = desk.budget.reached(cost_of(assistant, pairs[0].category.question))
+            limit = session.budget.reached(cost_of(assistant, pairs[0].category.question))
             self.summary.limit = limit or "its equal share of the limit is used up"
             return
         batch = Batch(
@@ -100,7 +100,7 @@ class Batching:
         try:
             self._files.write(batch)
         except OSError:
-            desk.budget.settle(day, reserved, 0)
+            session.budget.settle(day, reserved, 0)
             raise
         if reason := self._create(batch, line):
             self.summary.wrong.append(f"No batch of {self._name} was sent: {reason}")
@@ -114,14 +114,14 @@ class Batching:
         Raises:
             OSError: a batch cannot be read or written.
         """
-        for batch in self._files.open_of(self._name, self._desk.catalogue):
-            if fault := self._desk.clock.fault():
+        for batch in self._files.open_of(self._name, self._session.catalogue):
+            if fault := self._session.clock.fault():
                 self.summary.wrong.append(fault)
             elif batch.state == "intended":  # who sent it was killed: nobody else has the lock
                 self._fail(batch, f"{UNCLEAR}, and what sent it was ended", batch.reserved)
             else:
                 try:
-                    line = _Line(self._desk, batch.assistant)
+                    line = _Line(self._session, batch.assistant)
                 except (Unready, SettingsError) as error:
                     sentence = f"A batch of {self._name} cannot be looked after: {error}."
                     self.summary.wrong.append(sentence)
@@ -130,8 +130,8 @@ class Batching:
 
     def _affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
         """Return what of these pairs can be paid and recorded, and what it may cost."""
-        history, now = self._desk.log.history, rfc3339(self._desk.clock.now())
-        left = self._desk.budget.left()
+        history, now = self._session.log.history, rfc3339(self._session.clock.now())
+        left = self._session.budget.left()
         limit = left if usd is None else min(left, micros(max(usd, 0)))
         items: list[Asking] = []
         total = 0
@@ -168,7 +168,7 @@ class Batching:
 
     def _fail(self, batch: Batch, why: str, spent: int) -> str:
         """Write down that a batch is over, then let the ledger have what it did not cost."""
-        failed_at = rfc3339(self._desk.clock.now())
+        failed_at = rfc3339(self._session.clock.now())
         self._files.write(
             replace(batch, state="failed", failed_at=failed_at, why=why, reserved=spent)
         )
@@ -177,8 +177,8 @@ class Batching:
 
     def _settle(self, batch: Batch, spent: int) -> None:
         # an open batch weighs on every day, so that its reserve is always one of today
-        today = rfc3339(self._desk.clock.now())[:10]
-        self._desk.budget.settle(today, batch.reserved, spent)
+        today = rfc3339(self._session.clock.now())[:10]
+        self._session.budget.settle(today, batch.reserved, spent)
 
     def _follow_one(self, batch: Batch, line: _Line) -> None:
         """Ask how a batch stands, and do what follows from that."""
@@ -187,7 +187,7 @@ class Batching:
         if remote is None or remote.id != batch.remote:
             why = line.describe(response)
             self.summary.wrong.append(f"A batch of {self._name} cannot be followed: {why}")
-            if batch.age(self._desk.clock.now()) > GIVE_UP_AFTER:
+            if batch.age(self._session.clock.now()) > GIVE_UP_AFTER:
                 self._fail(batch, why, batch.reserved)
         elif remote.state == "failed":
             why = f"The provider's batch failed before it ran ({remote.why or 'no reason given'})."
@@ -199,7 +199,7 @@ class Batching:
 
     def _is_final(self, batch: Batch, remote: Remote) -> bool:
         """Return whether the ended batch lists its results, and they can no longer change."""
-        now = self._desk.clock.now()
+        now = self._session.clock.now()
         if remote.is_settling and batch.age(now) <= GIVE_UP_AFTER:
             if batch.cancelled_at is None:
                 return False
@@ -210,7 +210,7 @@ class Batching:
 
     def _wait(self, batch: Batch, remote: Remote, line: _Line) -> None:
         """Cancel it when it is late, and give it up when that is of no use."""
-        now = self._desk.clock.now()
+        now = self._session.clock.now()
         if remote.is_settling and not batch.cancelled_at:
             batch = replace(batch, cancelled_at=rfc3339(now))
             self._files.write(batch)
@@ -227,7 +227,7 @@ class Batching:
             why = line.describe(response)
             self.summary.wrong.append(f"A batch of {self._name} was not cancelled: {why}")
         elif batch.cancelled_at is None:
-            batch = replace(batch, cancelled_at=rfc3339(self._desk.clock.now()))
+            batch = replace(batch, cancelled_at=rfc3339(self._session.clock.now()))
             self._files.write(batch)
         return batch
 
@@ -248,14 +248,14 @@ class Batching:
                 f"Answers in a batch of {self._name} are not recorded: {reason}"
             )
         if refusals:
-            if batch.age(self._desk.clock.now()) > GIVE_UP_AFTER:
+            if batch.age(self._session.clock.now()) > GIVE_UP_AFTER:
                 self._fail(batch, "Not all of its answers were recorded.", batch.reserved)
             return
         if batch.cancelled_at:  # kept as failed, so that no other is begun at once
             self._fail(replace(batch, reserved=0), "One was cancelled, or came late.", 0)
         else:
             self._files.forget(batch)
-            self._files.forget_failures(batch.assistant.name, self._desk.catalogue)
+            self._files.forget_failures(batch.assistant.name, self._session.catalogue)
         self._settle(batch, cost)
 
     def _record(
@@ -265,7 +265,7 @@ class Batching:
 
         Returns why history did not take the rest, and what all cost in micro-dollars.
         """
-        history, refusals, cost = self._desk.log.history, [], 0
+        history, refusals, cost = self._session.log.history, [], 0
         notes = cache(lambda slug: _notes(history, slug))
         for number, item in enumerate(batch.items):
             note = f"batch {batch.identity(number)}"
@@ -278,7 +278,7 @@ class Batching:
                 if note not in notes(item.slug):
                     pause = None if self.summary.pause else outcome.pause
                     outcome = replace(outcome, pause=pause)
-                    self._desk.append(outcome, self.summary, batch.instrument)
+                    self._session.append(outcome, self.summary, batch.instrument)
             except (HistoryError, OSError) as error:
                 refusals.append(f"{error}.")
         return refusals, cost
@@ -303,9 +303,9 @@ class _Line:
         Unready, SettingsError: its key or its queue is missing.
     """
 
-    def __init__(self, desk: Desk, assistant: Assistant) -> None:
+    def __init__(self, session: PollSession, assistant: Assistant) -> None:
         self._assistant = assistant
-        sender = desk.sender(assistant, size=SIZE)
+        sender = session.sender(assistant, size=SIZE)
         self.call = sender.call
         queue = queue_of(assistant)
         if queue is None:
@@ -349,21 +349,25 @@ def _cost(assistant: Assistant, poll: Poll, result: Response | Failure) -> int:
     return 0 if is_free else cost_of(assistant, poll.question)
 
 
-def share(desk: Desk, assistant: Assistant, due_polls: DuePolls, summary: Summary) -> float | None:
+def share(
+    session: PollSession, assistant: Assistant, due_polls: DuePolls, summary: Summary
+) -> float | None:
     """Return the US dollars that an assistant's batches may take now; ``None`` without a limit.
 
     Each assistant has the part of a limit that asks all of them equally many questions, and takes
     categories in the same order: else one-sided rankings would follow.
     """
-    budget, name = desk.budget, assistant.name
-    question = next((category.question for category in desk.catalogue.categories.values()), "")
-    priced = [other for other in desk.catalogue.assistants if not missing_prices(other)]
+    budget, name = session.budget, assistant.name
+    question = next((category.question for category in session.catalogue.categories.values()), "")
+    priced = [other for other in session.catalogue.assistants if not missing_prices(other)]
     total = sum(cost_of(other, question) for other in priced)
     part = cost_of(assistant, question) / total if total else 1
     shares = []
     if budget.daily_usd is not None:
-        spent = due_polls.usd_on(name, rfc3339(desk.clock.now())[:10])
-        reserved = sum(batch.reserved for batch in desk.files.open_of(name, desk.catalogue)) / 1e6
+        spent = due_polls.usd_on(name, rfc3339(session.clock.now())[:10])
+        reserved = (
+            sum(batch.reserved for batch in session.files.open_of(name, session.catalogue)) / 1e6
+        )
         shares.append(budget.daily_usd * part - spent - reserved)
     if budget.run_usd is not None:
         shares.append(budget.run_usd * part - summary.usd - summary.batched_usd)

@@ -20,10 +20,10 @@ from msgspec.structs import replace
 from store.history import HistoryError
 from store.polls.asking import Outcome, ask, ask_sample, give_up, keep_instrument, reserve_of
 from store.polls.batches import WORTH_IT, Batching, share
-from store.polls.desk import LEFT, NOT_DUE, Desk, Summary
 from store.polls.due import DuePolls, Pair, Rounds
 from store.polls.locks import turn
 from store.polls.sending import Sender, Unsent
+from store.polls.session import LEFT, NOT_DUE, PollSession, Summary
 from store.polls.spending import Charge
 from store.records import Assistant
 from store.text import rfc3339
@@ -60,7 +60,11 @@ class Plan(Struct, kw_only=True):
 
 
 def take_turn(
-    desk: Desk, name: str, plan: Plan, summary: Summary, notify: Callable[[], None] = lambda: None
+    session: PollSession,
+    name: str,
+    plan: Plan,
+    summary: Summary,
+    notify: Callable[[], None] = lambda: None,
 ) -> bool:
     """Wait for an assistant's lock, then look after it; return ``False`` if stopped before that.
 
@@ -71,46 +75,46 @@ def take_turn(
         HistoryError, OSError: it cannot be known what was asked, or a lock or batch not be used.
         Unready, SettingsError: the assistant lacks what it needs.
     """
-    with turn(desk.locks, name, desk.stop, notify) as is_held:
+    with turn(session.locks, name, session.stop, notify) as is_held:
         if not is_held:
             return False
-        batching = Batching(desk, name, summary)
+        batching = Batching(session, name, summary)
         if plan.follow:
             batching.follow(cancel=plan.cancel)
-        assistant = next((a for a in desk.catalogue.assistants if a.name == name), None)
-        if assistant and not (plan.cancel or desk.stop.is_set()):
-            _ask(desk, assistant, plan, batching)
+        assistant = next((a for a in session.catalogue.assistants if a.name == name), None)
+        if assistant and not (plan.cancel or session.stop.is_set()):
+            _ask(session, assistant, plan, batching)
         return True
 
 
-def _ask(desk: Desk, assistant: Assistant, plan: Plan, batching: Batching) -> None:
+def _ask(session: PollSession, assistant: Assistant, plan: Plan, batching: Batching) -> None:
     """Read what is paused and due, and ask it."""
-    desk.check_prices(assistant)
-    sender, summary = desk.sender(assistant), batching.summary
-    due_polls = desk.log.look(desk.catalogue)
+    session.check_prices(assistant)
+    sender, summary = session.sender(assistant), batching.summary
+    due_polls = session.log.look(session.catalogue)
     waiting = plan.waiting
     if waiting is None:
-        rounds = plan.rounds or Rounds.of(desk.catalogue.site)
-        due = desk.due(desk.pairs(assistant, plan.slugs), due_polls, rounds)
+        rounds = plan.rounds or Rounds.of(session.catalogue.site)
+        due = session.due(session.pairs(assistant, plan.slugs), due_polls, rounds)
         waiting = deque(pair for pair in due if pair.key not in summary.left)
     summary.due = len(waiting)
-    now = desk.clock.now()
+    now = session.clock.now()
     pause = due_polls.pause_of(assistant.name, now)
     if pause and (pause.stated or not plan.through):
         summary.pause = pause
     if summary.pause or not waiting:
         return
     try:
-        instrument = keep_instrument(desk.settings.data_dir, assistant, sender.secret)
+        instrument = keep_instrument(session.settings.data_dir, assistant, sender.secret)
     except OSError as error:
         summary.fault = f"what it is asked with cannot be kept: {error.strerror}"
         return
     is_worth_it = plan.waiting is None and assistant.batch and len(waiting) >= WORTH_IT
-    if is_worth_it and not (pause or desk.files.pause_of(assistant, now)):
-        batching.begin(list(waiting), instrument, share(desk, assistant, due_polls, summary))
+    if is_worth_it and not (pause or session.files.pause_of(assistant, now)):
+        batching.begin(list(waiting), instrument, share(session, assistant, due_polls, summary))
         return
     most = 1 if pause else plan.most
-    Questions(desk, sender, waiting, due_polls, summary, instrument).ask(most)
+    Questions(session, sender, waiting, due_polls, summary, instrument).ask(most)
 
 
 class Questions:
@@ -118,14 +122,14 @@ class Questions:
 
     def __init__(
         self,
-        desk: Desk,
+        session: PollSession,
         sender: Sender,
         waiting: deque[Pair],
         due_polls: DuePolls,
         summary: Summary,
         instrument: str | None,
     ) -> None:
-        self._desk = desk
+        self._session = session
         self._sender = sender
         self._waiting = waiting
         self._summary = summary
@@ -135,7 +139,7 @@ class Questions:
         self._out_of_reach = sum(
             state.failure in OUT_OF_REACH and state.polled_at > answered for state in states
         )
-        self._in_batches = desk.files.under_way(desk.catalogue)
+        self._in_batches = session.files.under_way(session.catalogue)
         self._left = 0
         self._flights: dict[Charge, tuple[Pair, float]] = {}
         """The questions on their way, and when they are given up, in monotonic seconds."""
@@ -147,7 +151,7 @@ class Questions:
         After a stop they are waited for a little, then what was sent is recorded as interrupted.
         """
         self._left = most
-        stop, concurrency = self._desk.stop, self._sender.assistant.concurrency
+        stop, concurrency = self._session.stop, self._sender.assistant.concurrency
         # once the main thread has ended the interpreter waits for this one
         while not stop.is_set() and threading.main_thread().is_alive():
             may_start = self._waiting and self._left and not self._summary.is_over
@@ -168,9 +172,9 @@ class Questions:
 
     def _start(self) -> None:
         """Begin to ask the first pair, unless it is not to be asked; or leave it for later."""
-        pair, desk = self._waiting[0], self._desk
-        now = desk.clock.now()
-        if fault := desk.clock.fault():
+        pair, session = self._waiting[0], self._session
+        now = session.clock.now()
+        if fault := session.clock.fault():
             self._summary.fault = fault
             return
         if pair.key in self._in_batches:
@@ -178,9 +182,9 @@ class Questions:
             self._summary.count(NOT_DUE)
             return
         try:
-            states = desk.log.states_of(pair.slug, desk.catalogue)
+            states = session.log.states_of(pair.slug, session.catalogue)
             # an answer that cannot be recorded would be paid for again and again
-            desk.log.history.check_appendable(pair.slug, rfc3339(now))
+            session.log.history.check_appendable(pair.slug, rfc3339(now))
         except HistoryError as error:  # nobody knows when it was asked, or its answer is lost
             self._waiting.popleft()
             self._summary.left.add(pair.key)
@@ -192,7 +196,7 @@ class Questions:
             repeat = states.asked_on(rfc3339(now)[:10], pair.assistant.name)
             self._conclude(pair, ask_sample(pair, now, repeat))
             return
-        charge = Charge(desk.budget, reserve_of(pair.assistant, pair.category.question))
+        charge = Charge(session.budget, reserve_of(pair.assistant, pair.category.question))
 
         def ask_and_land() -> None:
             self._landed.put((charge, ask(pair, self._sender, charge)))
@@ -207,7 +211,7 @@ class Questions:
             elif self._flights:  # most of them cost less than their reserve
                 self._land()
             else:
-                self._summary.limit = desk.budget.reached(charge.amount) or self._summary.limit
+                self._summary.limit = session.budget.reached(charge.amount) or self._summary.limit
         except OSError as error:
             self._summary.fault = f"the day's spending cannot be kept: {error.strerror}"
 
@@ -237,7 +241,7 @@ class Questions:
             if self._out_of_reach >= UNREACHABLE and outcome.pause is None:
                 outcome = replace(outcome, pause=self._sender.limits.pause)
         try:
-            self._desk.append(outcome, self._summary, self._instrument)
+            self._session.append(outcome, self._summary, self._instrument)
         except (HistoryError, OSError) as error:
             log.error("%s about %s: %s", pair.assistant.name, pair.slug, error)  # noqa: TRY400
             self._summary.fault = f"an answer could not be recorded: {error}"

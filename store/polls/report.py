@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from store.polls.asking import request_for, reserve_of
 from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, WORTH_IT, cost_of, late
-from store.polls.desk import Desk
 from store.polls.due import DuePolls, Pair, Rounds
 from store.polls.locks import is_held, path_of
 from store.polls.prices import at_most, at_reduced_price, micros, missing_prices, price_of, usd
@@ -22,6 +21,7 @@ from store.polls.providers.envelopes import Tokens
 from store.polls.providers.provider import Prompt
 from store.polls.secrets import Unready
 from store.polls.sending import Unsent
+from store.polls.session import PollSession
 from store.polls.spending import Charge
 from store.rankings.poll_states import outage
 from store.records import Assistant, Failure
@@ -36,23 +36,23 @@ EXPECTED_OUTPUT = 0.375
 """The part of the output's most that is expected: 1,500 of 4,000 tokens."""
 
 
-def status_of(assistant: Assistant, desk: Desk, due_polls: DuePolls) -> list[str]:
+def status_of(assistant: Assistant, session: PollSession, due_polls: DuePolls) -> list[str]:
     """Return how an assistant stands: a line for people, and one for each thing that is wrong.
 
     Raises:
         OSError: a lock or a batch cannot be read.
     """
-    name, now, files = assistant.name, desk.clock.now(), desk.files
-    catalogue, rounds = desk.catalogue, Rounds.of(desk.catalogue.site)
-    pairs = desk.pairs(assistant)
-    due = desk.due(pairs, due_polls, rounds)
+    name, now, files = assistant.name, session.clock.now(), session.files
+    catalogue, rounds = session.catalogue, Rounds.of(session.catalogue.site)
+    pairs = session.pairs(assistant)
+    due = session.due(pairs, due_polls, rounds)
     states = due_polls.of_model(name)
     answered = max((state.answered_at for state in states if state.answered_at), default=None)
     spent = due_polls.usd_on(name, rfc3339(now)[:10])
     pause, batch_pause = due_polls.pause_of(name, now), files.pause_of(assistant, now)
     batches = files.open_of(name, catalogue)
     parts = [f"{len(due)} of {len(pairs)} due"]
-    parts += ["being asked now"] if is_held(path_of(desk.locks, name)) else []
+    parts += ["being asked now"] if is_held(path_of(session.locks, name)) else []
     parts += [_in_words(batches, now)] if batches else []
     parts += [f"its batches are paused {batch_pause}"] if assistant.batch and batch_pause else []
     parts += [f"spent today {spent:.2f} USD"] if spent else []
@@ -61,15 +61,15 @@ def status_of(assistant: Assistant, desk: Desk, due_polls: DuePolls) -> list[str
     if category and assistant.api != "sample" and not missing_prices(assistant):
         cost = cost_of if assistant.batch else reserve_of
         with suppress(OSError):  # said as a fault of the whole
-            limit = desk.budget.reached(cost(assistant, category.question))
+            limit = session.budget.reached(cost(assistant, category.question))
             parts += [limit] if limit else []
     failed = [time for state in states for time in state.failed_at]
     silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)
     wrong = [f"{name} {silent}."] if silent else []
     wrong += [f"{name} is paused {pause}"] if pause else []
     try:
-        desk.check_prices(assistant)
-        desk.sender(assistant)
+        session.check_prices(assistant)
+        session.sender(assistant)
     except (Unready, SettingsError) as error:
         wrong.append(f"{error}.")
     wrong += [late(batch) for batch in batches if batch.age(now) > CANCEL_AFTER]
@@ -87,7 +87,7 @@ def _in_words(batches: Sequence[Batch], now: datetime) -> str:
     )
 
 
-def quote(calls: Sequence[Pair], desk: Desk, *, is_due: bool) -> list[str]:
+def quote(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> list[str]:
     """Return in lines what these calls would use, cost and take, per assistant and in all."""
     lanes: dict[str, list[Pair]] = {}
     for pair in calls:
@@ -101,7 +101,7 @@ def quote(calls: Sequence[Pair], desk: Desk, *, is_due: bool) -> list[str]:
             lines.append(f"{name}: {len(lane)} calls of a sample assistant, free")
             continue
         is_batched = is_due and assistant.batch and len(lane) >= WORTH_IT
-        is_batched = is_batched and not desk.files.pause_of(assistant, desk.clock.now())
+        is_batched = is_batched and not session.files.pause_of(assistant, session.clock.now())
         bodies = (request_for(assistant, pair.category.question).body for pair in lane)
         tokens = sum((at_most(assistant, body) for body in bodies), Tokens(0, 0))
         costs = _costs(assistant, len(lane), tokens, is_batched=is_batched)
@@ -122,9 +122,9 @@ def quote(calls: Sequence[Pair], desk: Desk, *, is_due: bool) -> list[str]:
         f"In all: {expected:.2f} USD expected, {most:.2f} USD at most{more}, if no question has to "
         "be asked twice (an answer cut off, a fault of the line). Nothing was sent."
     )
-    if desk.budget.daily_usd and expected > desk.budget.daily_usd:
-        days = math.ceil(expected / desk.budget.daily_usd)
-        lines.append(f"At daily_usd {desk.budget.daily_usd:g} that takes {days} days or more.")
+    if session.budget.daily_usd and expected > session.budget.daily_usd:
+        days = math.ceil(expected / session.budget.daily_usd)
+        lines.append(f"At daily_usd {session.budget.daily_usd:g} that takes {days} days or more.")
     return lines
 
 
@@ -146,7 +146,7 @@ def _costs(
     return None if expected is None or most is None else (expected, most)
 
 
-def ask_whether_there(desk: Desk, assistant: Assistant) -> tuple[str, bool]:
+def ask_whether_there(session: PollSession, assistant: Assistant) -> tuple[str, bool]:
     """Ask an assistant whether it is there; return a sentence, and whether it answered.
 
     Nothing is recorded but what it cost.
@@ -156,11 +156,11 @@ def ask_whether_there(desk: Desk, assistant: Assistant) -> tuple[str, bool]:
         return f"{name}: a sample assistant, always there and free", True
     plain = replace(assistant, structured="prompt", web_search=False)
     try:
-        sender = desk.sender(plain)
+        sender = session.sender(plain)
         request = PROVIDERS[plain.api].build_request(plain, PROMPT, sender.secret)
-        charge = Charge(desk.budget, micros(usd(plain, at_most(plain, request.body)) or 0))
+        charge = Charge(session.budget, micros(usd(plain, at_most(plain, request.body)) or 0))
         if not charge.reserve():
-            return f"{name}: not asked, for {desk.budget.reached(charge.amount)}", False
+            return f"{name}: not asked, for {session.budget.reached(charge.amount)}", False
         reply = sender.send(request, charge)
     except (Unready, SettingsError, OSError) as error:
         return f"{error}.", False

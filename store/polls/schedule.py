@@ -32,11 +32,11 @@ from store.ledger import FOLDER as PROOF
 from store.ledger import LedgerError, Proof
 from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock
-from store.polls.desk import LEFT, Desk, Summary
 from store.polls.due import PollLog, Rounds
 from store.polls.locks import FOLDER, lock
 from store.polls.poller import MOST, Plan, take_turn
 from store.polls.secrets import Unready
+from store.polls.session import LEFT, PollSession, Summary
 from store.rankings.poll_states import Pause, ScheduleState
 from store.records import Problem
 from store.settings import Settings, SettingsError
@@ -238,9 +238,9 @@ class Schedule:
             most=min(MOST, math.ceil(answers * self._settings.poll_tick / DAY)),
             follow=status.turns % FOLLOW_TURNS == 1,
         )
-        desk = Desk(self._settings, catalogue, self._log, self._store.record, self._stop)
+        session = PollSession(self._settings, catalogue, self._log, self._store.record, self._stop)
         summary = Summary()
-        if not take_turn(desk, status.name, plan, summary):
+        if not take_turn(session, status.name, plan, summary):
             return
         if summary.polled or summary.batched:
             reasons = "".join(f"; {what}: {why}" for what, why in sorted(summary.reasons.items()))

@@ -14,10 +14,10 @@ from store.files import Files
 from store.history import History
 from store.polls.batch_files import Batch, BatchFiles
 from store.polls.clocks import Clock
-from store.polls.desk import Desk, Summary
 from store.polls.due import Pair, PollLog, Rounds
 from store.polls.poller import Plan, take_turn
 from store.polls.sending import Limits
+from store.polls.session import PollSession, Summary
 from store.records import Poll
 from store.settings import Settings
 from store.store import append
@@ -26,7 +26,7 @@ CANARY = "sk-canary-4f1d9a"
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
 
 
-class PollingDesk:
+class PollingWorld:
     """Where tests take turns; ``now`` is the time, moved by ``later``."""
 
     def __init__(self, directory: Path, url: str, count: int = 3, **fields: Any) -> None:
@@ -44,7 +44,9 @@ class PollingDesk:
         """Let time pass."""
         self.now += timedelta(**passed)
 
-    def desk(self, run_usd: float | None = None, now: Callable[[], datetime] | None = None) -> Desk:
+    def session(
+        self, run_usd: float | None = None, now: Callable[[], datetime] | None = None
+    ) -> PollSession:
         """What polling touches, afresh as in a new process."""
         catalogue = Files(self.directory).scan()
         clock = Clock(now or (lambda: self.now))
@@ -52,31 +54,33 @@ class PollingDesk:
         environ = {"POLL_TEST_KEY": CANARY}
         settings = Settings(data_dir=self.directory, environ=environ, proxy=self.proxy)
         record = partial(append, history, catalogue)
-        desk = Desk(settings, catalogue, PollLog(history, clock), record, self.stop, run_usd)
-        desk.limits = self.limits
-        return desk
+        session = PollSession(
+            settings, catalogue, PollLog(history, clock), record, self.stop, run_usd
+        )
+        session.limits = self.limits
+        return session
 
-    def pairs(self, desk: Desk, name: str, *slugs: str) -> deque[Pair]:
+    def pairs(self, session: PollSession, name: str, *slugs: str) -> deque[Pair]:
         """An assistant's pairs of these categories, or of all."""
-        who = next(each for each in desk.catalogue.assistants if each.name == name)
+        who = next(each for each in session.catalogue.assistants if each.name == name)
         return deque(
-            Pair(slug, desk.catalogue.categories[slug], who) for slug in slugs or self.slugs
+            Pair(slug, session.catalogue.categories[slug], who) for slug in slugs or self.slugs
         )
 
     def ask(self, name: str = "GPT", *slugs: str, **fields: Any) -> Summary:
         """Ask an assistant about these categories, or about all."""
-        desk = self.desk(fields.pop("run_usd", None), fields.pop("at", None))
-        plan = Plan(waiting=self.pairs(desk, name, *slugs), **fields)
+        session = self.session(fields.pop("run_usd", None), fields.pop("at", None))
+        plan = Plan(waiting=self.pairs(session, name, *slugs), **fields)
         summary = Summary()
-        assert take_turn(desk, name, plan, summary)
+        assert take_turn(session, name, plan, summary)
         return summary
 
     def due(self, name: str = "GPT", **fields: Any) -> Summary:
         """Take a turn for what is due of an assistant."""
-        desk = self.desk(fields.pop("run_usd", None), fields.pop("at", None))
+        session = self.session(fields.pop("run_usd", None), fields.pop("at", None))
         plan = Plan(**{"rounds": Rounds(7), "most": 1000, **fields})
         summary = Summary()
-        assert take_turn(desk, name, plan, summary)
+        assert take_turn(session, name, plan, summary)
         return summary
 
     def polls(self, name: str | None = None) -> list[Poll]:
@@ -92,6 +96,6 @@ class PollingDesk:
 
     def spent(self) -> float:
         """What the ledger has for today, in US dollars."""
-        desk = self.desk()
-        desk.log.look(desk.catalogue)
-        return desk.budget.usd_today()
+        session = self.session()
+        session.log.look(session.catalogue)
+        return session.budget.usd_today()

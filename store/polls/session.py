@@ -1,4 +1,4 @@
-"""The desk at which an assistant is asked, and the summary of what came of its questions."""
+"""The session in which assistants are asked, and the summary of what came of their questions."""
 
 import errno
 import threading
@@ -90,7 +90,7 @@ class Summary(Struct):
         return ", ".join(counts)
 
 
-class Desk:
+class PollSession:
     """All that polling touches: history, batches, locks, keys, the network, the clock, money.
 
     ``record`` appends polls to history; what it would refuse, ``log.history.check_appendable``
