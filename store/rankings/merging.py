@@ -101,7 +101,11 @@ class CountedAnswer(Struct, frozen=True, gc=False):
 
 
 class Entry(Struct, frozen=True, gc=False):
-    """One entry of a merged ranking; ``reason`` is uncut, from a model that ranks it highest."""
+    """One entry of a merged ranking.
+
+    ``reason`` is uncut, from ``speaker``: the first of the models that rank the product highest and
+    give a reason. Both are ``None`` where none of them does.
+    """
 
     rank: int
     product: ProductId
@@ -110,6 +114,7 @@ class Entry(Struct, frozen=True, gc=False):
     model_ranks: Mapping[str, int]
     tied: bool
     reason: str | None
+    speaker: str | None
 
     @property
     def merit(self) -> tuple[int, ...]:
@@ -250,18 +255,20 @@ def merge(counted: Sequence[CountedAnswer], slugs: Mapping[ProductId, str]) -> t
     merits = {product: merit([p.rank for p in own.values()]) for product, own in picks.items()}
     order = sorted(picks, key=lambda product: (*merits[product], slugs[product]))
     shared = [merits[product] for product in order]
-    entries = [
-        Entry(
+    entries = []
+    for place, product in enumerate(order, start=1):
+        speaker, reason = _best_reason(picks[product])
+        entry = Entry(
             rank=place,
             product=product,
             score=-merits[product][0],
             appearances=len(picks[product]),
             model_ranks={model: pick.rank for model, pick in picks[product].items()},
             tied=shared.count(merits[product]) > 1,
-            reason=_argument(list(picks[product].values())),
+            reason=reason,
+            speaker=speaker,
         )
-        for place, product in enumerate(order, start=1)
-    ]
+        entries.append(entry)
     return tuple(entries)
 
 
@@ -289,8 +296,10 @@ def places(entries: Sequence[Entry]) -> dict[ProductId, int]:
     return {entry.product: best.setdefault(entry.merit, entry.rank) for entry in entries}
 
 
-def _argument(picks: Sequence[Pick]) -> str | None:
-    """Return the reason of the first of the models that rank a product highest and give one."""
-    best = min([pick.rank for pick in picks])
-    reasons = [pick.reason for pick in picks if pick.rank == best and pick.reason]
-    return reasons[0] if reasons else None
+def _best_reason(picks: Mapping[str, Pick]) -> tuple[str, str] | tuple[None, None]:
+    """Return the first of the models that rank a product highest and give a reason, and that."""
+    best = min([pick.rank for pick in picks.values()])
+    for model, pick in picks.items():
+        if pick.rank == best and pick.reason:
+            return model, pick.reason
+    return None, None

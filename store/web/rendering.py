@@ -13,7 +13,7 @@ from markupsafe import Markup
 from store.rankings.merging import places
 from store.rankings.sentences import day_in_words, number_in_words
 from store.text import DOMAIN_PATTERN
-from store.web.pages.answer_box import level_in_words, speaker
+from store.web.pages.answer_box import level_in_words
 from store.web.view import View
 
 STATIC = Path(__file__).parent / "static"
@@ -90,7 +90,6 @@ def environment() -> Environment:
         "thousands": "{:,}".format,
         "day": day_in_words,
         "in_words": number_in_words,
-        "speaker": speaker,
         "places": places,
         "level": lambda board: level_in_words(board)[0],
         "tone": lambda board: level_in_words(board)[1],

@@ -7,7 +7,6 @@ from typing import Literal
 from msgspec import Struct
 
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import Entry
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import LEVELS, Name, certainty, day_in_words, listed, number_in_words
@@ -94,12 +93,6 @@ def level_in_words(board: Leaderboard) -> tuple[str, Tone]:
 def colours(board: Leaderboard) -> dict[ProductId, int]:
     """Return the colours of the first products of a ranking, from 1."""
     return {entry.product: number for number, entry in enumerate(board.entries[:COLOURS], 1)}
-
-
-def speaker(entry: Entry, board: Leaderboard) -> str:
-    """Return the assistant whose reason is quoted: the first that ranks a product highest."""
-    best = min(entry.model_ranks.values())
-    return next(model for model in board.models if entry.model_ranks.get(model) == best)
 
 
 def squares_now(board: Leaderboard) -> list[Square]:
