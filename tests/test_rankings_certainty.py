@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from store.rankings import aggregates, certainty, leaderboards, sentences
 from store.rankings.certainty import Comparison, student
 from store.rankings.experiments import own_maker_advantages
-from store.rankings.merging import LoggedAnswer, Places, RunKey
+from store.rankings.merging import LoggedAnswer, ProductsByRank, RunKey
 from store.rankings.names import Names
 from store.rankings.runs import MAX_DAYS, Run
 from store.records import Poll, Site
@@ -23,7 +23,7 @@ EXAMPLE = "XYZVW XYZWV YXZVU · XZWYV YXZUW XYWZU · YXWZV XYZWU YWXZU · XWYZU 
 """Three answers of four assistants, newest first."""
 
 
-def run_of(answers: Sequence[Places], model: str = "A", per_day: int = 1) -> Run:
+def run_of(answers: Sequence[ProductsByRank], model: str = "A", per_day: int = 1) -> Run:
     """An assistant's run of these answers, oldest first, so many a day."""
     asking = RunKey(model, "What is best?", None, "v1")
     run = Run(asking)
@@ -139,7 +139,7 @@ def test_repeats_of_a_day_never_stand_for_more_days() -> None:
 
 def test_the_newest_260_days_count() -> None:
     """A run never grows longer, and its sums forget what it has left behind."""
-    answers: list[Places] = [("X", None, None, None, None)] * 40
+    answers: list[ProductsByRank] = [("X", None, None, None, None)] * 40
     answers += repeat(("Y", "Z", None, None, None), MAX_DAYS)
     run = run_of(answers)
     assert len(run.days) == MAX_DAYS
@@ -149,7 +149,7 @@ def test_the_newest_260_days_count() -> None:
 
 def test_under_three_days_of_one_or_twelve_of_all_nothing_is_measured() -> None:
     """Three days of each of four assistants are enough; of three assistants they are not."""
-    day: Places = ("X", "Y", None, None, None)
+    day: ProductsByRank = ("X", "Y", None, None, None)
     assert not comparison_of(*[run_of([day] * n) for n in (2, 9, 9, 9)]).is_measured
     assert not comparison_of(*[run_of([day] * 3)] * 3).is_measured
     assert comparison_of(*[run_of([day] * 3)] * 4).is_measured

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from store.rankings.merging import Places
+from store.rankings.merging import ProductsByRank
 from store.rankings.names import ProductId
 from store.rankings.runs import Renewal, Run
 
@@ -240,17 +240,17 @@ def assess(
     )
 
 
-def presence(windows: Sequence[Sequence[Places]], product: ProductId) -> Share:
+def presence(windows: Sequence[Sequence[ProductsByRank]], product: ProductId) -> Share:
     """Return how often a product is named, at any rank."""
     return _share(windows, [sum(product in places for places in window) for window in windows])
 
 
-def firsts(windows: Sequence[Sequence[Places]], product: ProductId) -> Share:
+def firsts(windows: Sequence[Sequence[ProductsByRank]], product: ProductId) -> Share:
     """Return how often a product is ranked #1."""
     return _share(windows, [sum(product == places[0] for places in window) for window in windows])
 
 
-def _share(windows: Sequence[Sequence[Places]], named: Sequence[int]) -> Share:
+def _share(windows: Sequence[Sequence[ProductsByRank]], named: Sequence[int]) -> Share:
     """Return the mean of the assistants' shares, with Wilson's interval.
 
     Conservative: with equally many answers of each, a stratified variance is never larger.

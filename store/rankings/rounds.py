@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 from msgspec import Struct
 
 from store.rankings.certainty import Comparison, Level
-from store.rankings.merging import LoggedAnswer, RunKey, Wordings, first_of, standing
+from store.rankings.merging import LoggedAnswer, RunKey, Wordings, merged_first, standing_wording
 from store.rankings.names import ProductId
 from store.rankings.runs import AnswerLog, Run, VersionChange
 from store.records import Site
@@ -69,17 +69,17 @@ def follow(
             if before != answer.asking:
                 runs[key] = Run(answer.asking, before)  # whatever changed begins one anew
             runs[key].add(answer)
-        stands = standing(wordings.all(), last, models, site)
-        if stands is None:
+        standing = standing_wording(wordings.all(), last, models, site)
+        if standing is None:
             continue
-        places = {answer.model: answer.places for answer, _ in stands.answers}
-        first, is_tied = first_of(places.values(), slugs)
-        current = {model: runs[stands.question, model] for model in places}
+        places = {answer.model: answer.places for answer, _ in standing.answers}
+        first, is_tied = merged_first(places.values(), slugs)
+        current = {model: runs[standing.question, model] for model in places}
         comparison = Comparison(list(current.values()), slugs)
         level = comparison.level(first, tied=is_tied)
         # Leaders of another question are another succession.
-        change = leaders.setdefault(stands.question, Leaders()).next(date, current, comparison)
-        yield Round(date, stands.question, first, level, change)
+        change = leaders.setdefault(standing.question, Leaders()).next(date, current, comparison)
+        yield Round(date, standing.question, first, level, change)
 
 
 class TrackRecord(Struct, frozen=True):

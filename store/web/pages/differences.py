@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from store.rankings import sentences
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import RunKey, places
+from store.rankings.merging import RunKey, best_ranks
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.rankings.runs import VersionChange
@@ -141,7 +141,7 @@ def _instruments(board: Leaderboard) -> dict[str, str | None]:
 def _shifts(before: Leaderboard, after: Leaderboard, view: View) -> list[Shift]:
     """Return every product ranked on either day: by its later rank, then those that dropped out."""
     old, new = ({e.product: e.score for e in board.entries} for board in (before, after))
-    ranks = places(before.entries), places(after.entries)
+    ranks = best_ranks(before.entries), best_ranks(after.entries)
     return [
         Shift(
             product=view.snapshot.products[id_],
