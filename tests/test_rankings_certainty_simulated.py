@@ -60,7 +60,7 @@ def new_run(model: str, version: str = "old") -> Run:
 def add(run: Run, week: int, places: ProductsByRank) -> None:
     """Add one answer in a week."""
     day = dt.date(2025, 1, 6) + dt.timedelta(weeks=week)
-    run.add(LoggedAnswer(run.asking, f"{day}T06:00:00Z", places))
+    run.add(LoggedAnswer(run.key, f"{day}T06:00:00Z", places))
 
 
 def test_presence_covers_what_it_says(report: Report) -> None:

@@ -100,7 +100,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
     def leader_changes(self) -> tuple[Round, ...]:
         """The rounds in which another product came to lead by more than chance, oldest first."""
         # Rounds take a tenth of a millisecond each: none are made where nothing can have led.
-        is_measurable = len(set(self.log.days)) > certainty.FEWEST_DAYS
+        is_measurable = len(set(self.log.day_numbers)) > certainty.FEWEST_DAYS
         return tuple(day for day in self.rounds if day.leader) if is_measurable else ()
 
     @cached_property

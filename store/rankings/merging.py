@@ -69,19 +69,19 @@ class RunKey(Struct, frozen=True):
 class LoggedAnswer(Struct, frozen=True, gc=False):
     """One answer as a log has it; ``polled_at`` is the time of history."""
 
-    asking: RunKey
+    key: RunKey
     polled_at: str
     places: ProductsByRank
 
     @property
     def model(self) -> str:
         """The assistant that gave it."""
-        return self.asking.model
+        return self.key.model
 
     @property
     def question(self) -> str:
         """The wording that it answers."""
-        return self.asking.question
+        return self.key.question
 
 
 A = TypeVar("A", ResolvedAnswer, LoggedAnswer)

@@ -182,7 +182,7 @@ def _certainty_clause(
     if leads := _lead_in_tie(board, name):
         return f", though {over} {leads}"
     if sure.level == "contradicted":
-        return f", {link} {over} {name(sure.above[0])} is ahead"
+        return f", {link} {over} {name(sure.ahead_of_first[0])} is ahead"
     if sure.level == "clear":
         return f", a clear lead {over}"
     rivals = [name(product) for product in sure.contenders if product not in firsts]
@@ -243,7 +243,7 @@ def _doubt(board: Leaderboard, name: Name) -> str:
     if leads := _lead_in_tie(board, name):
         return f", though {over} {leads.replace(' is ahead', ' came out ahead')}"
     if sure.level == "contradicted":
-        return f", though {over} {name(sure.above[0])} came out ahead"
+        return f", though {over} {name(sure.ahead_of_first[0])} came out ahead"
     if len(firsts) > 1:
         return f"; {over} they could not be told apart"
     if sure.level == "open":
@@ -315,7 +315,7 @@ def certainty(board: Leaderboard, name: Name) -> str:
     if sure.level == "contradicted":
         return (
             f"Unsettled: the latest answers put {tied[0]} first, but {over} "
-            f"{name(sure.above[0])} is ahead of it by more than chance."
+            f"{name(sure.ahead_of_first[0])} is ahead of it by more than chance."
         )
     if sure.level == "clear":
         return f"Clear lead: {over} {tied[0]} is ahead of every other product by more than chance."

@@ -67,7 +67,7 @@ def answer_box(board: Leaderboard, view: View, day: str | None = None) -> Answer
     counted = _counted_choices(board, view.snapshot, day)
     return AnswerBox(
         winners=[products[product] for product in board.firsts],
-        rival=products[board.certainty.above[0]] if is_contradicted else None,
+        rival=products[board.certainty.ahead_of_first[0]] if is_contradicted else None,
         level=level,
         tone=tone,
         sentence=_sentence(board, firsts, view.name),
@@ -166,7 +166,7 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str
     level, entries = board.certainty.level, board.entries
     answers = firsts.total()
     if level == "contradicted":
-        rival = board.certainty.above[0]
+        rival = board.certainty.ahead_of_first[0]
         return (
             f"The latest answers put {listed([name(p) for p in board.firsts])} first, but "
             f"{name(rival)} came first in {firsts[rival]} of the last {answers}."

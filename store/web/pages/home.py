@@ -88,7 +88,7 @@ def _race(board: Leaderboard, view: View) -> Race:
     if len(board.firsts) > 1:
         leader, level = listed([view.name(product) for product in board.firsts]), "tied"
     elif board.certainty.level == "contradicted":
-        leader = f"{leader} now, {view.name(board.certainty.above[0])} before"
+        leader = f"{leader} now, {view.name(board.certainty.ahead_of_first[0])} before"
     elif board.certainty.level == "open" and len(contenders) == 2:  # noqa: PLR2004 - one or the other
         leader = " or ".join(contenders)
     elif board.certainty.level == "open":
