@@ -180,7 +180,7 @@ def name(product: str) -> str:
 
 def sentence(found: leaderboards.Leaderboard) -> str:
     """The sentence of a board, as the answers tell it."""
-    return sentences.certainty(found, name)
+    return sentences.certainty_sentence(found, name)
 
 
 SENTENCES = {

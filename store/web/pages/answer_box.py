@@ -9,7 +9,14 @@ from msgspec import Struct
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
-from store.rankings.sentences import LEVELS, Name, certainty, day_in_words, listed, number_in_words
+from store.rankings.sentences import (
+    LEVELS,
+    Name,
+    certainty_sentence,
+    day_in_words,
+    listed,
+    number_in_words,
+)
 from store.snapshot import Snapshot
 from store.web.view import View
 
@@ -242,5 +249,5 @@ def _once(board: Leaderboard) -> str:
         on = number_in_words(days.pop())
         return f"Each has answered on only {on} days, too few to tell a lead from chance."
     if not board.certainty.is_of_one_answer:
-        return certainty(board, str)
+        return certainty_sentence(board, str)
     return "Each has answered once, so we cannot tell yet whether they would say so again."
