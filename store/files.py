@@ -173,10 +173,8 @@ class Files:
         unlisted: list[str] = []
         if not self._directory.is_dir():
             raise DataDirectoryError(_nothing_in(self._directory))
-        for folder in (
-            "",
-            *FOLDERS,
-        ):  # one that is renamed by mistake must take nothing off the air
+        for folder in ("", *FOLDERS):
+            # One that is renamed by mistake must take nothing off the air.
             try:
                 present, warnings = _look_into(self._directory, folder)
             except OSError as error:
