@@ -158,7 +158,7 @@ class Index:
         if categories != before.given[0]:
             arrays = arrays._replace(
                 categories=arrays.categories.update(categories),
-                nearness=NearnessIndex(categories, arrays.nearness.synonyms, arrays.nearness),
+                nearness=NearnessIndex(categories, arrays.nearness.synonyms),
             )
         if brands != before.given[1]:
             arrays = arrays._replace(brands=arrays.brands.update(brands))

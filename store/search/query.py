@@ -98,7 +98,8 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
     weights, asides = [], []
     for i, word in enumerate(words):
         is_filler = word in fillers
-        meanings = _written(word) if is_filler else _meanings(word, index, i == unfinished)
+        written = (LIKENESS["word"], "word", word, False)
+        meanings = [written] if is_filler else _meanings(word, index, i == unfinished)
         likeness, weight = 0.0, 1.0
         for alike, kind, term, guessed in meanings:
             if postings := index.postings[kind].get(term):
@@ -148,15 +149,10 @@ def _bare(words: Words) -> list[int]:
     ]
 
 
-def _written(word: str) -> Iterator[TermCandidate]:
-    """Yield a word as it is written, and its singular."""
-    yield LIKENESS["word"], "word", word, False
-    yield LIKENESS["singular"], "singular", singular(word), False
-
-
 def _meanings(word: str, index: InvertedIndex, unfinished: bool) -> Iterator[TermCandidate]:  # noqa: FBT001
     """Yield all that a word may mean: itself, what it is a part of, the word it mistypes."""
-    yield from _written(word)
+    yield LIKENESS["word"], "word", word, False
+    yield LIKENESS["singular"], "singular", singular(word), False
     yield LIKENESS["part"], "part", word, False
     if unfinished:
         for whole in index.words_beginning(word):
