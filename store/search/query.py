@@ -95,10 +95,11 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
     is_whole = sentence or not of_things or words[-1] in index.postings["word"]
     is_whole = is_whole and len(words) > 1 and index.is_ordinary(words[-1])
     unfinished = None if is_whole else len(words) - 1
-    weights, asides = [], []
+    weights: list[float] = []
+    asides: list[Match] = []
     for i, word in enumerate(words):
         is_filler = word in fillers
-        written = (LIKENESS["word"], "word", word, False)
+        written: TermCandidate = (LIKENESS["word"], "word", word, False)
         meanings = [written] if is_filler else _meanings(word, index, i == unfinished)
         likeness, weight = 0.0, 1.0
         for alike, kind, term, guessed in meanings:
