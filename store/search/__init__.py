@@ -6,7 +6,7 @@ are candidates, and only the likeliest of them are scored. Where no score is tha
 `nearness` compares the query with all that is said of each category.
 
 Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
-`tests/benchmarks/search_evaluation.py` gives for another value; with these, 663 of 694 first hits
+`tests/benchmarks/search_evaluation.py` gives for another value; with these, 662 of 694 first hits
 are right, and 5 of 354 negatives (queries without an answer) get one.
 """
 
@@ -199,7 +199,7 @@ class Index:
         # Nearness takes a fifth of a search, and can add nothing to an exact hit.
         if best >= EXACT or (best and len(sides) > 1):
             return Hits(_best(categories, limit), _best(brands, limit))
-        words = tuple(map(self._mended, words_of(query)))
+        words = words_of(query)
         titled, near = categories, arrays.nearness.nearest(words)
         categories = _corrected(titled, near, {} if is_sentence else titled)
         related: list[str] = []
@@ -214,13 +214,6 @@ class Index:
                 categories, related = _ordered(categories, titled, fused(near, likeness))
         hits = _best(categories, limit), _best(brands, limit)
         return Hits(*hits, tuple(related[:MOST_RELATED]), likeness is not None)
-
-    def _mended(self, word: str) -> str:
-        """Return the likeliest word that one may mistype, or itself."""
-        arrays = self._arrays
-        if arrays.nearness.has(word) or arrays.categories.is_ordinary(word):
-            return word
-        return max(arrays.categories.mistyped(word), key=itemgetter(1), default=(word, 0))[0]
 
     def closest(
         self, text: str, kind: Kind, limit: int = 5, cut: float = NOISE_CUT

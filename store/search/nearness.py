@@ -73,10 +73,6 @@ class NearnessIndex:
                 numbers.append(number)
                 weights.append(idf[word] * mentions / (mentions + norm))
 
-    def has(self, word: str) -> bool:
-        """Return whether a bag holds a word or one of the same root."""
-        return root(word) in self._postings
-
     def nearest(self, words: Words) -> Nearness:
         """Return the categories nearest to a text."""
         scores: defaultdict[int, float] = defaultdict(float)
