@@ -64,7 +64,7 @@ class LineIndex(Struct, frozen=True):
 
 
 class Basis(Struct, frozen=True):
-    """All that a reading rests on beside the bytes of its files and the names of products."""
+    """Everything that a reading follows from except the bytes of its files and products' names."""
 
     files: tuple[str, ...]
     category: Category
@@ -75,8 +75,9 @@ class Basis(Struct, frozen=True):
 class Reading(Struct, frozen=True):
     """All that was read from the history files of one category, or of a deleted one.
 
-    ``signatures`` are those of the files as they were read, ``None`` where one could not be. Then
-    the rest is as it last was, if the basis is the same, without ``polled``; else it is not there.
+    ``signatures`` are those of the files as they were read, with ``None`` for a file that is not
+    there. All is ``None`` while a file cannot be read or has lost lines; then the rest is as it
+    last was, without ``polled``, or empty if it would no longer be the same on this basis.
     """
 
     signatures: tuple[Signature | None, ...] | None
@@ -176,7 +177,7 @@ def beyond(polls: Iterable[PollLine], withheld: Container[str], now: datetime) -
 
 
 def doubt_clock(ahead: Mapping[str, str], polled: int, now: datetime) -> str | None:
-    """Return a sentence that doubts this machine's clock, where it is rather that than a record.
+    """Return a sentence that doubts this machine's clock, where it is likelier wrong than records.
 
     ``ahead`` has the newest poll's time of each category where that is later than now. It is the
     clock if these are several, or all of those that were ``polled``.
@@ -206,11 +207,12 @@ def invented(polls: int, site: Site) -> Problem | None:
 def records(
     logs: Sequence[Log], withheld: Container[str] = ()
 ) -> tuple[list[PollLine], list[Problem]]:
-    """Return the polls that count, file by file as listed, and all damage in a category's files.
+    """Return the sound polls, file by file as listed, and all damage in a category's files.
 
-    Beside what cannot be read, a line is damage that is another category's, whose id stood before,
-    in this file or in one listed earlier, or whose time is before that of the nearest earlier line
-    which is neither damage nor ``withheld``: nobody can add an answer to the past.
+    A line is damage if it cannot be read, is another category's, repeats an id of a line before it
+    (in this file or one listed earlier), or, not being ``withheld``, bears a time before that of
+    the nearest earlier line that is neither damage nor ``withheld``: nobody can add an answer to
+    the past.
     """
     problems = [problem for log in logs for problem in log.problems]
     files = [log.file for log in logs]

@@ -1,4 +1,6 @@
-"""The hand-edited files: versioned JSON in, records or problems out. Nobody else opens them.
+"""The hand-edited files: versioned JSON in, records or problems out.
+
+Only this module and ``data_file`` open them.
 
 A file that cannot be used is a :class:`Problem` with file, line and column, and nothing a curator
 types can raise here. As long as the process lives, the last good version of a file stays in use;
@@ -49,7 +51,7 @@ _UNSAID = (
     'write "sample": true there, or ask a real assistant'
 )
 _WRONGLY_SAID = (
-    'site.json says "sample": true, and so that the answers of this real assistant are invented; '
+    'site.json says "sample": true, which calls the answers of this real assistant invented; '
     "take it out there"
 )
 _NEARLY_JSON = (".json", ".json.txt", ".jsonc", ".json5")
@@ -65,9 +67,9 @@ class Catalogue(Struct, frozen=True):
     """All hand-edited files together. Slugs are file names.
 
     ``files`` names the files that are there, those that cannot be used among them.
-    ``unusable`` has by its name each file without a version in use, and why; a former slug that
-    several files claim is there as the file that it would name. ``words_from`` is the notice that
-    goes with ``words``.
+    ``unusable`` says by file name why nothing of it is in use. A former slug that several files
+    claim is listed under the name that a file of that slug would have. ``words_from`` is the notice
+    that goes with ``words``.
     """
 
     site: Site
@@ -173,10 +175,8 @@ class Files:
         unlisted: list[str] = []
         if not self._directory.is_dir():
             raise DataDirectoryError(_nothing_in(self._directory))
-        for folder in (
-            "",
-            *FOLDERS,
-        ):  # one that is renamed by mistake must take nothing off the air
+        # A folder that is renamed by mistake must take nothing off the air.
+        for folder in ("", *FOLDERS):
             try:
                 present, warnings = _look_into(self._directory, folder)
             except OSError as error:
@@ -345,7 +345,7 @@ def _contested(records: Mapping[str, DataFile | None]) -> dict[str, dict[str, Js
 
 
 class Listing(Struct, frozen=True):
-    """Our files by relative name, and warnings about entries that look like one and are not.
+    """Our files by relative name, and what is wrong with folders and entries like a data file.
 
     ``unlisted`` are folders that are missing or could not be listed. A governing file that is not
     there has the signature :data:`MISSING`.

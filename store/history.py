@@ -222,10 +222,10 @@ class History:
     ) -> tuple[Poll, ...]:
         """Make polls of one category durable, then return them with their times and ids.
 
-        ``now`` is RFC 3339 in UTC; no record gets an earlier time than the one before it that is
-        neither damaged nor among the ids ``withheld``, and none an id that a line of this file or
-        of those ``beside`` it has: its time is then moved on. One write and one fsync; when this
-        returns, the records survive a power cut.
+        ``now`` is RFC 3339 in UTC. No record's time is before that of the newest poll in the file,
+        damaged and ``withheld`` ones aside. If a line of this file or one ``beside`` it has the
+        same id already, the time is moved on. One write and one fsync; when this returns, the
+        records survive a power cut.
 
         Raises:
             HistoryError: nothing was acknowledged, and the sentence says why.
@@ -263,7 +263,7 @@ class History:
 
     @contextmanager
     def _writing(self, path: Path) -> Iterator[None]:
-        """Hold off the closing of days, with a sound ledger; whatever fails meanwhile is one error.
+        """Keep days from being closed meanwhile, and check the ledger; every failure is one error.
 
         Raises:
             HistoryError: writing failed, or must not be begun.
@@ -329,11 +329,11 @@ def _accept(which: str) -> str:
 
 
 def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
-    """Bring a locked file to a clean end; return what it holds then, and what must come first.
+    """Bring a locked file to a clean end; return what it holds then, and what the next line needs.
 
     A torn last line is set aside. One that only lacks its newline, as an editor may have left it,
-    stays: then the newline goes first. Empty lines that an editor left there go: a record may have
-    been erased where one stands between others.
+    stays: then the newline must be written before the next line. Empty lines at the end go. Those
+    between others stay, as damage: a record may have been erased there.
     """
     data = os.pread(handle, os.fstat(handle).st_size, 0)
     whole = data.rstrip(b"\n")
@@ -352,12 +352,12 @@ def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
 
 
 def _is_torn(tail: bytes) -> bool:
-    """Return whether a last line is not a record, nor several with other line ends."""
+    """Return whether a last line holds no whole record, not even between carriage returns."""
     return not any(map(has_valid_checksum, tail.split(b"\r")))
 
 
 def _last_time(data: bytes, slugs: Collection[str], withheld: Collection[str]) -> str:
-    """Return the time of the newest poll that counts; an empty one, which precedes any, if none."""
+    """Return the time of the newest sound poll; an empty text, before any time, without one."""
     newest, ids = "", set[str]()
     for line in data.split(b"\n"):
         with suppress(ValueError):
@@ -369,7 +369,9 @@ def _last_time(data: bytes, slugs: Collection[str], withheld: Collection[str]) -
 
 
 def _seal(polls: Sequence[Poll], time: str, lines: bytes) -> list[tuple[Poll, bytes]]:
-    """Seal polls at a time, each a second later as long as its id is among ``lines`` already.
+    """Seal polls with one time.
+
+    It moves on by a second, for all that follow too, while an id is among ``lines`` already.
 
     Raises:
         ValueError: a poll would be damage as soon as it is written.

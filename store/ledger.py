@@ -63,7 +63,8 @@ class LedgerEntry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
 class Head(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """A closed day: how many files and lines the ledger then covers, and the ledger's own chain.
 
-    One that is ``reopened`` is a person's word that the day and later ones were closed too early.
+    One with ``reopened`` closes nothing: by a person's word the day and all later ones are open
+    again.
     """
 
     day: Day
@@ -98,7 +99,7 @@ def link(chain: str, digest: bytes) -> str:
 
 
 def extend(entry: LedgerEntry, line: Stamp) -> LedgerEntry:
-    """Return how far a file reaches with one more line; one without a day has that before it."""
+    """Return how far a file reaches with one more line; one without a day has that of the last."""
     digest, size, day = line
     chain, end = link(entry.chain, digest), entry.bytes + size + 1
     return LedgerEntry(day or entry.day, entry.file, entry.lines + 1, end, chain)
@@ -112,10 +113,11 @@ def day_after(day: str) -> str:
 class Ledger(Struct):
     """The two files of a ledger read together.
 
-    ``newest`` has each file's newest entry, ``ends`` the days and line counts of all since its
-    newest acceptance, which is in ``accepted``. ``heads`` are those that close days; ``closed`` is
-    the newest of these, an empty string where there is none. ``pending`` are the entries that no
-    head covers yet; ``root`` commits to every entry.
+    ``newest`` has each file's newest entry, ``ends`` the day and line count of each entry of a file
+    from its newest acceptance on, ``accepted`` that acceptance. ``heads`` are those that close
+    days; ``closed`` is the newest of these days, an empty string where there is none. ``pending``
+    are the entries that no head covers yet; ``root`` commits to every entry; ``lines`` counts all
+    lines that entries cover.
     """
 
     newest: dict[str, LedgerEntry] = {}
@@ -151,9 +153,10 @@ class Ledger(Struct):
     def open_entries(self, file: str, lines: Iterable[Stamp]) -> list[LedgerEntry]:
         """Return the entries by which a file's open lines would be closed, oldest day first.
 
-        ``lines`` are those after its newest entry. An entry of a day covers the file up to its last
-        line of that day or an earlier one, so that a line with a time far ahead holds up nobody. A
-        line without a time counts as the line before it, one of a closed day as of the day after.
+        ``lines`` are those after its newest entry. A day's entry reaches to the file's last line of
+        that day or an earlier one; lines before it that are dated later are closed with it, so that
+        one far ahead delays nobody. A line without a time counts for the day of the line before it;
+        one of a closed day for the day after the last closed one.
         """
         last, first, entries = self.last(file), day_after(self.closed), list[LedgerEntry]()
         for line in lines:
@@ -243,7 +246,10 @@ def parse(ledger: bytes, heads: bytes, result: Ledger | None = None) -> Ledger:
 
 
 def _days(ledger: Ledger) -> set[str]:
-    """Return the days of entries without a head; of acceptances alone the first, closing all."""
+    """Return the days that the next head may close: those of pending entries, acceptances aside.
+
+    If all are acceptances it is the earliest, for one head takes them all.
+    """
     days = sorted(entry.day for entry in ledger.pending)
     return {entry.day for entry in ledger.pending if not entry.accepted} or set(days[:1])
 
@@ -315,14 +321,16 @@ class Proof:
             days = {entry.day for entry in (*entries, *ledger.pending)}
             for day in sorted(day for day in days if ledger.closed < day <= through):
                 self._add(ledger, [entry for entry in entries if entry.day == day])
-                if ledger.pending:  # else of acceptances alone, which the head before covers
+                if (
+                    ledger.pending
+                ):  # a day of acceptances alone has none left: the head before has them
                     heads.append(ledger.head(day))
                     self._append(HEADS, heads[-1:])
                     ledger.close(heads[-1])
             return heads
 
     def accept(self, files: Sequence[str], reason: str, today: str) -> list[LedgerEntry]:
-        """Let files count as they are for all that they should hold; return their entries.
+        """Take files, as they are now, for whole: what they lost is accepted. Return their entries.
 
         A ledger that cannot be read is set aside, and a new one begun.
 

@@ -1,7 +1,8 @@
 """The immutable state of everything, and how the next one follows from files and history.
 
 A snapshot is made of parts, and each part is a pure function of its basis. :func:`derive` takes
-over every part whose basis is equal, so that deriving step by step and afresh give the same bytes.
+over every part whose basis is equal; a snapshot derived step by step has the same bytes as one
+made anew.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,7 +50,7 @@ _BASES = (
 )
 """Fields of a catalogue that are the basis of single parts, or of what is over everything.
 
-Every other field is a basis of all leaderboards and products.
+A change of any other field makes all leaderboards anew.
 """
 
 
@@ -59,8 +60,9 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     Mappings are by category slug, ``products`` and ``sightings``, their figures in each category,
     by product id. ``readings`` also hold deleted categories, see :meth:`gone`. ``line_indexes`` and
     ``aggregates`` hold no category whose history was never read, ``polled`` none whose history
-    could not be read the last time. ``step`` counts derivations from 1; ``board_steps`` have the
-    one in which each leaderboard last changed: what is made of it may be kept until then.
+    could not be read the last time. ``step`` counts derivations from 1. ``board_steps`` have, by
+    category, the step in which its leaderboard or its polls last changed: what was made of them
+    since may be kept.
     """
 
     catalogue: Catalogue
@@ -133,7 +135,10 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     @cached_property
     def lost(self) -> tuple[Problem, ...]:
-        """The losses of history that is not shown either; all damage where no history is known."""
+        """The first problem of each category whose history was never read.
+
+        While no history is known at all, it is every error in history.
+        """
         if any(line_index.models for line_index in self.line_indexes.values()):
             unread = self.damage.keys() - self.line_indexes.keys()
             return tuple(sorted({self.damage[slug][0] for slug in unread}))
@@ -180,7 +185,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> Snapshot:
     """Return the snapshot of these files, or ``before`` where nothing differs.
 
-    What is the same as ``before`` is taken over from it, and saves work alone. A history file is
+    What is the same as in ``before`` is taken over from it, only to save work. A history file is
     read only where a part needs it, so that all polls are never in memory at once.
 
     Raises:
@@ -257,8 +262,9 @@ def _read(
 ) -> dict[str, Reading]:
     """Return the reading of each category, and of each slug that history holds besides.
 
-    Its basis are its files' ``signatures``, ``None`` for one that the ledger remembers and that is
-    gone, and whose they are; and what its names stand for.
+    A reading is taken over while the signatures of its files, its :class:`Basis` and what its names
+    stand for are the same. A file that the ledger knows and that is gone has the signature
+    ``None``.
     """
     deleted = deleted_slugs(catalogue, signatures)
     unknown = {slug: Category(version=1, title=slug, question=slug) for slug in deleted}

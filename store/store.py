@@ -68,7 +68,7 @@ class Store:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Everything that keeps the service from being what its files say, the gravest first."""
+        """Everything wrong: faults of the whole directory first, then by file and line."""
         faults = [fault for fault in (self._fault, self.history.fault) if fault]
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
@@ -104,9 +104,10 @@ class Store:
             self._tell()
 
     def keep_current(self, *, settled: bool = False, prepare: bool = False) -> None:
-        """Reload, come what may: a fault is logged once, is a problem, and is tried again.
+        """Reload and raise nothing.
 
-        With ``prepare`` no search waits for its index, now or after any later change.
+        An unexpected error is logged once, listed among the problems, and the next look tries
+        again. With ``prepare`` no search waits for its index, now or after any later change.
         """
         before = self._fault
         try:
@@ -223,9 +224,9 @@ def _addresses(snapshot: Snapshot) -> dict[tuple[str, Spelling], str]:
 class Watcher:
     """One daemon thread that looks at the files of a store.
 
-    It starts with the process that serves, be it ``flask run`` or a worker of gunicorn, so that
-    what is good is kept although nobody asks; elsewhere with the first request a process answers.
-    It never runs in a command, and ends with its store. Times are in seconds.
+    It starts when ``flask run`` or a gunicorn worker starts, so that good files are remembered
+    before anybody asks; under other servers with the first request. It never runs in a command,
+    and ends with its store. Times are in seconds.
     """
 
     def __init__(self, store: Store, every: float = 0.5, rest: float = 0.2) -> None:

@@ -104,9 +104,8 @@ class Comparison:
         sizes = [len(run.days) for run in runs]
         self._inverse = fsum(1 / n for n in sizes)
         self._freedom = 1 + sum(sizes) - len(sizes)
-        mixed = MIXTURE * min(
-            sizes
-        )  # the shortest run decides: a longer one proves less than it seems
+        # The shortest run decides: a longer one proves less than it seems.
+        mixed = MIXTURE * min(sizes)
         self._factor = 2 * (mixed + 1) / mixed * log(sqrt(mixed + 1) / ALPHA)
         self.is_measured = min(sizes) >= FEWEST_DAYS and sum(sizes) >= FEWEST_DAYS_IN_ALL
 
