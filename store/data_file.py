@@ -105,8 +105,8 @@ def load(directory: Path, name: str) -> LoadedFile | None:
         message = "the file is missing; put it back (`flask init DIR` shows one)"
         return _unusable(name, signature, message)
     except OSError as error:
-        settled = error.errno in (errno.EINVAL, errno.EFBIG)
-        signature = signature_of(path.lstat()) if settled else UNREAD
+        is_lasting = error.errno in (errno.EINVAL, errno.EFBIG)
+        signature = signature_of(path.lstat()) if is_lasting else UNREAD
         why = _REFUSED.get(error.errno or 0, f"cannot be read: {error.strerror}")
         return _unusable(name, signature, why)
     if name not in SINGLE and not is_slug(slug_of(name)):

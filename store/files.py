@@ -26,6 +26,7 @@ from store.records import (
     FOLDERS,
     GOVERNING,
     SINGLE,
+    TOPICS,
     Assistant,
     Category,
     DataFile,
@@ -93,10 +94,10 @@ class Catalogue(Struct, frozen=True):
         return tuple(p for p in self.problems if p.file in GOVERNING and p.severity == "error")
 
     @property
-    def unsettled(self) -> Problem | None:
+    def blocks_polling(self) -> Problem | None:
         """The error that leaves open whom to ask and at what cost, so that nothing is asked."""
-        settling = ("site.json", "models.json")
-        return next((p for p in self.governing_errors if p.file in settling), None)
+        files = ("site.json", "models.json")
+        return next((p for p in self.governing_errors if p.file in files), None)
 
     def check_governing(self) -> None:
         """Check that a good version of every governing file is in use.
@@ -146,7 +147,7 @@ class Files:
         if settled:
             listing = self._settle(listing, seen)
         files = {
-            name: self._look(name, signature, calm=settled)
+            name: self._look(name, signature, settled=settled)
             for name, signature in sorted(listing.files.items())
         }
         loaded = {name: file for name, file in files.items() if file}
@@ -207,13 +208,13 @@ class Files:
         others = [name for name in loaded if files.get(name) != seen.get(name)]
         return replace(listing, files=settled | {name: loaded[name].signature for name in others})
 
-    def _look(self, name: str, signature: Signature, *, calm: bool) -> LoadedFile | None:
-        """Return a file as it is now; with ``calm``, as it was if it is just being written."""
+    def _look(self, name: str, signature: Signature, *, settled: bool) -> LoadedFile | None:
+        """Return a file as it is now; with ``settled``, as it was if it is just being written."""
         before = self._loaded.get(name)
         if before and before.signature == signature:
             return before
         loaded = load(self._directory, name)
-        if loaded is None or (calm and loaded.signature not in (signature, UNREAD)):
+        if loaded is None or (settled and loaded.signature not in (signature, UNREAD)):
             return before
         if loaded.signature != UNREAD:  # a fault that may pass is looked at again
             loaded = replace(loaded, signature=signature)
@@ -227,7 +228,7 @@ class Files:
         synonyms = self._single("synonyms.json", Synonyms)
         words = self._single("words.json", Words)
         withheld = self._single("withheld.json", Withheld)
-        topics = self._single("topics.json", Topics)
+        topics = self._single(TOPICS, Topics)
         site = self._single("site.json", Site)
         problems = [problem for file in self._loaded.values() for problem in file.problems]
         problems += self._listing.problems

@@ -91,7 +91,7 @@ class History:
         self.fault: Problem | None = None
         self._directory = directory
         self._proof = Proof(directory.parent)
-        self._proof_files: object = None
+        self._proof_signatures: object = None
         self._broken: set[Path] = set()
 
     def path(self, slug: str) -> Path:
@@ -123,9 +123,9 @@ class History:
 
         Of one that has lost closed lines nothing is read, as of one that cannot be.
         """
-        if self._proof_files is None:
+        if self._proof_signatures is None:
             self._look_at_ledger()
-        if self.fault and self._proof_files is None:
+        if self.fault and self._proof_signatures is None:
             return Log(slug, problems=(self.fault,))
         try:
             with opened(self.path(slug)) as handle:
@@ -163,14 +163,14 @@ class History:
         """Read the ledger if it changed; the one that was known before stays if it is damaged."""
         home = self._directory.parent / FOLDER
         files = (signature_at(home / LEDGER), signature_at(home / HEADS))
-        if files == self._proof_files and None not in files:
+        if files == self._proof_signatures and None not in files:
             return
         try:
             ledger = self._proof.load()
             self.ledger = self.ledger if ledger == self.ledger else ledger
-            self.fault, self._proof_files = None, files
+            self.fault, self._proof_signatures = None, files
         except LedgerError as error:
-            restore = f"put the folder proof back from a copy, or {_accept('--all')}"
+            restore = f"put the folder proof back from a copy, or {_how_to_accept('--all')}"
             self.fault = Problem(error.file, error.line, 1, f"{error.reason}; {restore}")
         except OSError as error:
             self.fault = Problem(f"{FOLDER}/{LEDGER}", 1, 1, f"cannot be read: {error.strerror}")
@@ -183,14 +183,14 @@ class History:
         if stamps is None and self.remembered() and not any(self._directory.glob("*.jsonl")):
             # A disk that is not mounted: no other file may be begun in its place.
             message = "every file in it is gone; put them back (is their disk there?), or "
-            return Problem("history", 1, 1, message + _accept("--all"))
+            return Problem("history", 1, 1, message + _how_to_accept("--all"))
         if self.ledger.holds(slug, stamps or ()):
             return None
         loss = "the file is gone" if stamps is None else "it was cut short or changed"
         entry = self.ledger.newest[slug]
         message = (
             f"{loss}: on {entry.day}, which is closed, it had {entry.lines:,} lines "
-            f"({entry.bytes:,} bytes); put it back from a copy, or {_accept(slug)}"
+            f"({entry.bytes:,} bytes); put it back from a copy, or {_how_to_accept(slug)}"
         )
         return Problem(f"history/{slug}.jsonl", 1, 1, message)
 
@@ -240,7 +240,7 @@ class History:
                     sync_directory(self._directory)
                     sync_directory(self._directory.parent)
                 time = max(now, _last_time(data, (slug, *beside), withheld))
-                self._check_open(time)
+                self._check_day_open(time)
                 sealed = _seal(polls, time, b"".join([*others, data]))
                 lines = unfinished + b"".join(line for _, line in sealed)
                 self._write(handle, len(data), lines, path)
@@ -254,7 +254,7 @@ class History:
         """
         path = self.path(slug)
         with self._writing(path):
-            self._check_open(now)
+            self._check_day_open(now)
             self._directory.mkdir(mode=0o750, exist_ok=True)
             check_room(self._directory)
             if os.path.lexists(path):  # nothing is begun that may stay empty
@@ -281,7 +281,7 @@ class History:
         except ValueError as error:
             raise HistoryError(f"{path.name}: the poll cannot be recorded: {error}") from error
 
-    def _check_open(self, time: str) -> None:
+    def _check_day_open(self, time: str) -> None:
         if (day := time[:10]) <= (closed := self.ledger.closed):
             raise HistoryError(
                 f"a poll of {time} cannot be added: {closed} and all days before are closed; mend "
@@ -324,7 +324,7 @@ class History:
             raise
 
 
-def _accept(which: str) -> str:
+def _how_to_accept(which: str) -> str:
     return f'accept what is there: flask check --accept-history {which} --reason "…"'
 
 

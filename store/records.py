@@ -304,12 +304,14 @@ class Withheld(DataFile, frozen=True, kw_only=True):
     withheld: dict[PollId, Withholding]
 
 
+TOPICS = "topics.json"
+
 SINGLE: dict[str, type[DataFile]] = {
     "site.json": Site,
     "models.json": Models,
     "synonyms.json": Synonyms,
     "words.json": Words,
-    "topics.json": Topics,
+    TOPICS: Topics,
     "withheld.json": Withheld,
 }
 FOLDERS: dict[str, type[DataFile]] = {
@@ -318,7 +320,7 @@ FOLDERS: dict[str, type[DataFile]] = {
     "labs": WrittenExperiment,
     "instruments": Instrument,
 }
-GOVERNING = ("site.json", "models.json", "withheld.json", "topics.json")
+GOVERNING = ("site.json", "models.json", "withheld.json", TOPICS)
 """Files from which every answer follows: nothing starts without a good version of each."""
 
 

@@ -88,7 +88,7 @@ class Store:
                 catalogue = self._files.scan(settled=settled)
                 if first:
                     catalogue.check_governing()
-                self._follow(catalogue)
+                self._advance(catalogue)
                 self._fault = None
             except DataDirectoryError:
                 if first:
@@ -146,7 +146,7 @@ class Store:
         lines = ((i, next(texts[line_index.file[i]])) for i in positions)
         return [redacted(line, withheld[i]) if i in withheld else line for i, line in lines]
 
-    def _follow(self, catalogue: Catalogue) -> None:
+    def _advance(self, catalogue: Catalogue) -> None:
         """Derive the snapshot of the files as they are, and swap it in whole."""
         before = self._snapshot
         following = derive(before, catalogue, self.history)
@@ -232,16 +232,16 @@ class Watcher:
     def __init__(self, store: Store, every: float = 0.5, rest: float = 0.2) -> None:
         self._store = store
         self._times = (every, rest)
-        self._process: int | None = None
+        self._pid: int | None = None
         self._lock = threading.Lock()
 
     def ensure_running(self) -> None:
         """Start watching in this process, the data brought up to date first."""
-        if self._process == os.getpid():
+        if self._pid == os.getpid():
             return
         with self._lock:
-            if self._process != os.getpid():
-                self._process = os.getpid()
+            if self._pid != os.getpid():
+                self._pid = os.getpid()
                 self._store.keep_current()
                 arguments = (weakref.ref(self._store), *self._times)
                 threading.Thread(target=_watch, args=arguments, name="watcher", daemon=True).start()
