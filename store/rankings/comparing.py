@@ -1,6 +1,5 @@
 """Comparisons of two products over all rankings that hold both."""
 
-from collections import Counter
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -65,12 +64,3 @@ def preferences(
                 mine, its = counts.get(answer.model, (0, 0))
                 counts[answer.model] = (mine + (order[0] == one), its + (order[0] == other))
     return counts
-
-
-def rivals(
-    standings: Iterable[tuple[Leaderboard, Entry]], product: ProductId, most: int
-) -> list[ProductId]:
-    """Return the products that share most leaderboards with one, at most so many."""
-    counts = Counter(entry.product for board, _ in standings for entry in board.entries)
-    del counts[product]
-    return sorted(counts, key=lambda other: (-counts[other], other))[:most]

@@ -123,7 +123,10 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
     pair = comparisons.pair_in(query.q, view)
-    results["comparison"] = comparisons.summary(*pair, view) if pair else None
+    results["comparison"] = pair and {
+        "sentence": comparisons.in_words(*pair, view),
+        "page": view.at.compare_page(*(product.slug for product in pair)),
+    }
     results |= dict.fromkeys(NEWS)
     if asks_for_news:
         sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -40,46 +40,24 @@ class Choices(Struct, frozen=True):
     absence: str | None = None
 
 
-class AnswerBox(Struct, frozen=True):
-    """The answer: ``winners``, a level in words with its tone, and one sentence.
+def answer_box(board: Leaderboard, view: View, day: str | None = None) -> dict[str, Any]:
+    """Return what an answer box says beside names and level, as of a UTC day if given.
 
-    Where the latest answers are unlike the earlier ones, ``rival`` came first over all of them.
     ``first_places`` are a product, the colour of its squares, and how often it came first in all
     windows, of so many ``answers``.
     """
-
-    winners: Sequence[ProductProfile]
-    rival: ProductProfile | None
-    level: str
-    tone: Tone
-    sentence: str
-    choices: Sequence[Choices]
-    first_places: Sequence[tuple[ProductProfile, int, int]]
-    answers: int
-
-
-def answer_box(board: Leaderboard, view: View, day: str | None = None) -> AnswerBox:
-    """Return the answer box of a ranking, as of a UTC day if given."""
-    products = view.snapshot.products
-    level, tone = level_in_words(board)
-    is_contradicted = board.certainty.level == "contradicted"
-    firsts = _first_places(board)
-    numbers = colours(board)
+    products, firsts, numbers = view.snapshot.products, _first_places(board), colours(board)
     counted = _counted_choices(board, view.snapshot, day)
-    return AnswerBox(
-        winners=[products[product] for product in board.firsts],
-        rival=products[board.certainty.above[0]] if is_contradicted else None,
-        level=level,
-        tone=tone,
-        sentence=_sentence(board, firsts, view.name),
-        choices=[*counted, *_missing_choices(board, view.snapshot)],
-        first_places=[
+    return {
+        "sentence": _sentence(board, firsts, view.name),
+        "choices": [*counted, *_missing_choices(board, view.snapshot)],
+        "first_places": [
             (products[product], numbers.get(product, 0), count)
             for product, count in firsts.most_common()
             if product in products
         ],
-        answers=firsts.total(),
-    )
+        "answers": firsts.total(),
+    }
 
 
 def level_in_words(board: Leaderboard) -> tuple[str, Tone]:

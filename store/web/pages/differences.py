@@ -58,7 +58,6 @@ class FirstChoice(Struct, frozen=True):
     before: ProductProfile | None
     after: ProductProfile | None
     reason: str | None
-    answered_on: str | None
     support: str
 
     @property
@@ -171,7 +170,6 @@ def _first_choices(before: Leaderboard, after: Leaderboard, view: View) -> Itera
                 before=products[first.first] if first else None,
                 after=products[now.first] if now else None,
                 reason=now.poll.reason if now else None,
-                answered_on=now.poll.polled_at[:10] if now else None,
                 support=_support(after, model, products[now.first], products[first.first])
                 if first and now
                 else "",

@@ -132,17 +132,6 @@ def ranking(view: View, query: OfCategory) -> dict[str, Any]:
     }
 
 
-def embedding(board: Leaderboard, view: View) -> dict[str, Any]:
-    """Return what a page needs that shows a ranking's picture: address, size, alternative text."""
-    shown, best = board.entries[:SHOWN], places(board.entries)
-    names = ", ".join(f"#{best[e.product]} {view.snapshot.products[e.product].name}" for e in shown)
-    return {
-        "src": view.at.ranking_picture(board.slug),
-        "width": EMBEDDED_WIDTH,
-        "alt": f"{board.category.title}: {names}. {view.site.name}, {board.updated}.",
-    }
-
-
 def _card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str, Any]:
     """Return the lines of the card of a verdict, each cut to fit."""
     room = CARD[0] - 120

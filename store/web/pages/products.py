@@ -16,7 +16,7 @@ from store.rankings.products import ProductProfile
 from store.records import Category, Pick, Poll
 from store.web import lookup, verdicts
 from store.web.answers import Route
-from store.web.pages import comparisons, pictures
+from store.web.pages import pictures
 from store.web.pages.answer_box import level_in_words
 from store.web.pages.routes import page
 from store.web.queries import OfProduct
@@ -55,7 +55,6 @@ def product(view: View, query: OfProduct) -> dict[str, Any]:
         "record": record,
         "standings": standings,
         "best": min(standings, key=lambda standing: _worth(*standing[:2]), default=None),
-        "rivals": comparisons.rivals(profile, view),
         "has_card": pictures.rasteriser() is not None,
     }
 
