@@ -221,6 +221,8 @@ def test_an_argument_may_have_its_other_name(small: Flask) -> None:
     """Models write `query` for `q` and `as_of` for `asOf`; null is as if left out."""
     one = used(small, "search_best", q="crm", query=None)
     assert used(small, "search_best", query="crm") == one
+    assert used(small, "search_best", q="crm", query="vpn") == one
+    assert used(small, "search_best", query="vpn", q="crm") == one
     day = {"slug": "crm-software", "as_of": "2000-01-01"}
     assert "had no ranking on 2000-01-01" in told(small, "get_best_in_category", **day)
 
@@ -248,14 +250,14 @@ def test_a_fault_says_what_to_do(
 
 
 def test_two_products_are_compared_in_one_call(app: Flask) -> None:
-    """A query of two names brings the rankings that hold both, with both places."""
+    """A query of two names says in how many rankings each is higher, and where to read more."""
     both = app.extensions["store"].snapshot.leaderboards["password-manager"].entries[:2]
     products = app.extensions["store"].snapshot.products
-    one, other = (products[entry.product].name for entry in both)
-    answer = used(app, "search_best", q=f"{one} vs {other}")["structuredContent"]
-    assert answer["comparison"]["products"] == [one, other]
-    ranks = {board["slug"]: board["places"] for board in answer["comparison"]["rankings"]}
-    assert ranks["password-manager"] == [1, 2]
+    one, other = (products[entry.product] for entry in both)
+    answer = used(app, "search_best", q=f"{one.name} vs {other.name}")["structuredContent"]
+    comparison = answer["comparison"]
+    assert comparison["sentence"].startswith(f"{one.name} and {other.name} are both in ")
+    assert comparison["page"].endswith(f"/compare?a={one.slug}&b={other.slug}")
 
 
 def test_what_changed_is_told_in_one_call(app: Flask) -> None:

@@ -108,6 +108,7 @@ def test_the_page_shows_both_days_and_links_them(reader: FlaskClient) -> None:
         assert expected in text
     assert "/best/crm-software/changes" in reader.get("/best/crm-software").text
     assert reader.get(f"{PAGE}?from=2026-10-01").text == text
+    assert reader.get(f"{PAGE}?from=2026-10-15&to=2026-10-01").text == text
 
 
 def test_a_place_moves_only_between_rankings_of_the_same_assistants(reader: FlaskClient) -> None:
@@ -161,8 +162,6 @@ def test_one_day_alone_is_said_to_be_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "says"),
     [
-        ("from=2026-10-15&to=2026-10-01", 400, "must be a day before 2026-10-01"),
-        ("from=2026-10-15", 400, "must be a day before 2026-10-15"),
         ("from=2026-09-30&to=2026-10-08", 404, "first answer is of 2026-10-01"),
         ("to=2026-09-30", 404, "first answer is of 2026-10-01"),
         ("from=then", 400, "YYYY-MM-DD"),

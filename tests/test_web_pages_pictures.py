@@ -97,7 +97,7 @@ def test_pages_offer_what_to_paste(reader: FlaskClient) -> None:
     """The snippets on the page of a category are whole, with a text instead of the picture."""
     page = html.unescape(reader.get("/best/sure").text)
     src = f"{BASE_URL}/embed/best/sure.svg"
-    alt = "Best sure: #1 X, #2 Y, #3 P, #3 Q. Consensus Test, 2026-10-19."
+    alt = reader.get("/api/v1/best/sure.json").json["quote"]  # type: ignore[index]
     assert f'<a href="{BASE_URL}/best/sure"><img src="{src}" width="400" alt="{alt}"></a>' in page
     assert f'<iframe src="{src}"' in page
     assert f"[![X]({BASE_URL}/badge/sure/x.svg)]({BASE_URL}/best/sure)" in page

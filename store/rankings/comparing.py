@@ -1,13 +1,12 @@
 """Comparisons of two products over all rankings that hold both."""
 
-from collections import Counter
 from collections.abc import Iterable
 
 from msgspec import Struct
 
 from store.rankings.certainty import Comparison
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import Entry, places
+from store.rankings.merging import Entry, best_ranks
 from store.rankings.names import ProductId
 
 
@@ -40,7 +39,7 @@ def meet(board: Leaderboard, first: Entry, second: Entry) -> Meeting:
     for one, other in ((first.product, second.product), (second.product, first.product)):
         if comparison.is_measured and comparison.is_ahead(one, other):
             ahead = one
-    at = places(board.entries)
+    at = best_ranks(board.entries)
     return Meeting(
         board=board,
         entries=(first, second),
@@ -65,12 +64,3 @@ def preferences(
                 mine, its = counts.get(answer.model, (0, 0))
                 counts[answer.model] = (mine + (order[0] == one), its + (order[0] == other))
     return counts
-
-
-def rivals(
-    standings: Iterable[tuple[Leaderboard, Entry]], product: ProductId, most: int
-) -> list[ProductId]:
-    """Return the products that share most leaderboards with one, at most so many."""
-    counts = Counter(entry.product for board, _ in standings for entry in board.entries)
-    del counts[product]
-    return sorted(counts, key=lambda other: (-counts[other], other))[:most]

@@ -152,7 +152,7 @@ def _certainty(view: View, board: Leaderboard) -> wire.Certainty:
 
     return wire.Certainty(
         level=certain.level,
-        sentence=sentences.certainty(board, view.name),
+        sentence=sentences.certainty_sentence(board, view.name),
         answers=certain.answers,
         runs=dict(certain.runs),
         from_=certain.since,
@@ -237,7 +237,7 @@ def _product_entry(view: View, board: Leaderboard, entry: Entry) -> wire.Product
         model_ranks=dict(entry.model_ranks),
         range=board.ranges.get(entry.product),
         level=board.certainty.level,
-        level_sentence=sentences.certainty(board, view.name),
+        level_sentence=sentences.certainty_sentence(board, view.name),
         reason=entry.reason,
         fixes=[
             wire.Fix(model=answer.model, fix=fix)

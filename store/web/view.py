@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from urllib.parse import quote_plus, urlencode
+from urllib.parse import quote_plus
 
 from msgspec import Struct
 
@@ -89,7 +89,7 @@ class View:
         )
 
     def _source(self, page: str) -> str:
-        return sentences.source(page, self.site.name, self.site.licence)
+        return sentences.source_line(page, self.site.name, self.site.licence)
 
     def standings(self, product: ProductProfile) -> list[tuple[Leaderboard, Entry]]:
         """Return a product's places on all leaderboards, by rank, then by category slug."""
@@ -128,11 +128,6 @@ def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, int, str]:
     """Order a product's places as its verdict quotes them: by rank, most entries, slug."""
     board, entry = place
     return (entry.rank, -len(board.entries), board.slug)
-
-
-def compare_path(one: str, other: str) -> str:
-    """Return the path of the page that compares two products, below the base URL."""
-    return "compare?" + urlencode({"a": one, "b": other})
 
 
 class Addresses(Struct, frozen=True):
@@ -194,7 +189,7 @@ class Addresses(Struct, frozen=True):
 
     def compare_page(self, one: str, other: str) -> str:
         """Return the address of the page that compares two products."""
-        return self.page(compare_path(one, other))
+        return self.page(_with_query("compare", {"a": one, "b": other}))
 
     def search(self, query: str) -> str:
         """Return the address of the results of a search."""

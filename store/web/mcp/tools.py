@@ -84,7 +84,9 @@ def call(name: str, view: View, arguments: Mapping[str, Any]) -> dict[str, Any] 
     tool = TOOLS.get(name)
     if tool is None:
         return None
-    given = {OTHER_NAMES.get(n, n): v for n, v in arguments.items() if v is not None}
+    given = {name: value for name, value in arguments.items() if value is not None}
+    for other in OTHER_NAMES.keys() & given.keys():
+        given.setdefault(OTHER_NAMES[other], given.pop(other))  # with both, its own name counts
     try:
         lookup.check_history(view)
         answer = tool.answer(view, queries.from_call(tool.query, given))
@@ -123,7 +125,10 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
     pair = comparisons.pair_in(query.q, view)
-    results["comparison"] = comparisons.summary(*pair, view) if pair else None
+    results["comparison"] = pair and {
+        "sentence": comparisons.in_words(*pair, view),
+        "page": view.at.compare_page(*(product.slug for product in pair)),
+    }
     results |= dict.fromkeys(NEWS)
     if asks_for_news:
         sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]

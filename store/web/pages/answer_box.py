@@ -2,15 +2,21 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import Entry
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
-from store.rankings.sentences import LEVELS, Name, certainty, day_in_words, listed, number_in_words
+from store.rankings.sentences import (
+    LEVELS,
+    Name,
+    certainty_sentence,
+    day_in_words,
+    listed,
+    number_in_words,
+)
 from store.snapshot import Snapshot
 from store.web.view import View
 
@@ -40,46 +46,24 @@ class Choices(Struct, frozen=True):
     absence: str | None = None
 
 
-class AnswerBox(Struct, frozen=True):
-    """The answer: ``winners``, a level in words with its tone, and one sentence.
+def answer_box(board: Leaderboard, view: View, day: str | None = None) -> dict[str, Any]:
+    """Return what an answer box says beside names and level, as of a UTC day if given.
 
-    Where the latest answers are unlike the earlier ones, ``rival`` came first over all of them.
     ``first_places`` are a product, the colour of its squares, and how often it came first in all
     windows, of so many ``answers``.
     """
-
-    winners: Sequence[ProductProfile]
-    rival: ProductProfile | None
-    level: str
-    tone: Tone
-    sentence: str
-    choices: Sequence[Choices]
-    first_places: Sequence[tuple[ProductProfile, int, int]]
-    answers: int
-
-
-def answer_box(board: Leaderboard, view: View, day: str | None = None) -> AnswerBox:
-    """Return the answer box of a ranking, as of a UTC day if given."""
-    products = view.snapshot.products
-    level, tone = level_in_words(board)
-    is_contradicted = board.certainty.level == "contradicted"
-    firsts = _first_places(board)
-    numbers = colours(board)
+    products, firsts, numbers = view.snapshot.products, _first_places(board), colours(board)
     counted = _counted_choices(board, view.snapshot, day)
-    return AnswerBox(
-        winners=[products[product] for product in board.firsts],
-        rival=products[board.certainty.above[0]] if is_contradicted else None,
-        level=level,
-        tone=tone,
-        sentence=_sentence(board, firsts, view.name),
-        choices=[*counted, *_missing_choices(board, view.snapshot)],
-        first_places=[
+    return {
+        "sentence": _sentence(board, firsts, view.name),
+        "choices": [*counted, *_missing_choices(board, view.snapshot)],
+        "first_places": [
             (products[product], numbers.get(product, 0), count)
             for product, count in firsts.most_common()
             if product in products
         ],
-        answers=firsts.total(),
-    )
+        "answers": firsts.total(),
+    }
 
 
 def level_in_words(board: Leaderboard) -> tuple[str, Tone]:
@@ -94,12 +78,6 @@ def level_in_words(board: Leaderboard) -> tuple[str, Tone]:
 def colours(board: Leaderboard) -> dict[ProductId, int]:
     """Return the colours of the first products of a ranking, from 1."""
     return {entry.product: number for number, entry in enumerate(board.entries[:COLOURS], 1)}
-
-
-def speaker(entry: Entry, board: Leaderboard) -> str:
-    """Return the assistant whose reason is quoted: the first that ranks a product highest."""
-    best = min(entry.model_ranks.values())
-    return next(model for model in board.models if entry.model_ranks.get(model) == best)
 
 
 def squares_now(board: Leaderboard) -> list[Square]:
@@ -173,7 +151,7 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str
     level, entries = board.certainty.level, board.entries
     answers = firsts.total()
     if level == "contradicted":
-        rival = board.certainty.above[0]
+        rival = board.certainty.ahead_of_first[0]
         return (
             f"The latest answers put {listed([name(p) for p in board.firsts])} first, but "
             f"{name(rival)} came first in {firsts[rival]} of the last {answers}."
@@ -249,5 +227,5 @@ def _once(board: Leaderboard) -> str:
         on = number_in_words(days.pop())
         return f"Each has answered on only {on} days, too few to tell a lead from chance."
     if not board.certainty.is_of_one_answer:
-        return certainty(board, str)
+        return certainty_sentence(board, str)
     return "Each has answered once, so we cannot tell yet whether they would say so again."

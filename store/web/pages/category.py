@@ -10,7 +10,6 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES
 from store.web import as_of, lookup, verdicts
 from store.web.answers import Route, newest
-from store.web.errors import ParameterError, Refused
 from store.web.pages import differences, pictures
 from store.web.pages.answer_box import answer_box
 from store.web.pages.routes import of_category, page
@@ -79,8 +78,7 @@ def category(view: View, query: AsOf) -> dict[str, Any]:
         "bibtex": bibtex(verdict, cited, view),
         # A past day was asked for: that it is old needs no warning.
         "behind": None if day else _behind(view, current),
-        "structured": structured(verdict, view),
-        "embedding": pictures.embedding(board, view),
+        "embedded_width": pictures.EMBEDDED_WIDTH,
         "has_card": pictures.rasteriser() is not None,
     }
 
@@ -114,20 +112,11 @@ def category_changes(view: View, query: FromTo) -> dict[str, Any]:
 
 
 def _days(view: View, query: FromTo) -> dict[str, str]:
-    """Return the days that are compared, those given; the later one may be left out.
-
-    Raises:
-        Refused: they are not in this order.
-    """
-    given = {"from": query.from_, "to": query.to}
-    days = {name: day for name, day in given.items() if day is not None}
-    if "from" not in days:
-        return days
-    end = days.setdefault("to", as_of.newest_day(view.snapshot))
-    if days["from"] >= end:
-        why = f"must be a day before {end}, the day to compare with."
-        raise Refused.parameters([ParameterError(parameter="from", detail=why)])
-    return days
+    """Return the days that are compared, those given, in order; the later one may be left out."""
+    if query.from_ is None:
+        return {"to": query.to} if query.to else {}
+    start, end = sorted((query.from_, query.to or as_of.newest_day(view.snapshot)))
+    return {"from": start, "to": end}
 
 
 def bibtex(verdict: CategoryVerdict, day: str, view: View) -> str:
@@ -143,44 +132,6 @@ def bibtex(verdict: CategoryVerdict, day: str, view: View) -> str:
     }
     lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
     return f"@misc{{{verdict.slug}-{day},\n{lines}}}"
-
-
-def structured(verdict: CategoryVerdict, view: View) -> dict[str, Any]:
-    """Return a category in the words of schema.org: a list, and the data set it comes from."""
-    at = view.at
-    elements = [
-        {
-            "@type": "ListItem",
-            "position": entry.rank,
-            "name": entry.product,
-            "url": at.product_page(entry.slug),
-        }
-        for entry in verdict.combined
-    ]
-    dataset = {
-        "@type": "Dataset",
-        "name": f"{verdict.title}: what AI assistants recommend",
-        "description": f'Answers of AI assistants to "{verdict.question}", merged into a ranking. '
-        "It measures what assistants recommend, not what is true.",
-        "url": verdict.url,
-        "dateModified": verdict.updated,
-        "isAccessibleForFree": True,
-        "creator": {"@type": "Organization", "name": view.site.name, "url": at.page()},
-        "distribution": [
-            {"@type": "DataDownload", "contentUrl": address, "encodingFormat": "application/json"}
-            for address in (at.category(verdict.slug), at.history(verdict.slug))
-        ],
-        **({"license": view.licence} if view.licence else {}),
-    }
-    ranking = {
-        "@type": "ItemList",
-        "name": verdict.title,
-        "url": verdict.url,
-        "itemListOrder": "https://schema.org/ItemListOrderAscending",
-        "numberOfItems": len(elements),
-        "itemListElement": elements,
-    }
-    return {"@context": "https://schema.org", "@graph": [ranking, dataset]}
 
 
 ROUTES: tuple[Route, ...] = (category, category_changes)

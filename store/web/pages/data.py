@@ -14,7 +14,7 @@ from typing import Any
 from flask import Response, request, send_file
 from msgspec import Struct
 
-from store.disk import MISSING, Signature, signature_of
+from store.disk import Signature, signature_at
 from store.ledger import HEADS, LEDGER
 from store.publishing import manifest, tables
 from store.publishing.directories import CURRENT, SUMS
@@ -36,7 +36,7 @@ class PublishedDataset(Struct, frozen=True):
     """A dataset on disk: its folder, and its manifest if that can be read."""
 
     folder: Path
-    signatures: tuple[Signature, ...]
+    signatures: tuple[Signature | None, ...]
     manifest: Manifest | None = None
     problems: tuple[Problem, ...] = ()
 
@@ -62,7 +62,7 @@ class DataFiles:
         """Return the dataset as it is now."""
         folder = (self._directory / manifest.FOLDER / CURRENT).resolve()
         # The folder's tells a new dataset in its place, the manifest's an edit by hand.
-        signatures = (_signature(folder / manifest.MANIFEST), _signature(folder))
+        signatures = (signature_at(folder / manifest.MANIFEST), signature_at(folder))
         dataset = self._dataset
         if dataset is None or (dataset.folder, dataset.signatures) != (folder, signatures):
             with self._lock:
@@ -119,18 +119,11 @@ class DataFiles:
 
         return data
 
-    def _read(self, folder: Path, signatures: tuple[Signature, ...]) -> PublishedDataset:
-        if set(signatures) == {MISSING}:
+    def _read(self, folder: Path, signatures: tuple[Signature | None, ...]) -> PublishedDataset:
+        if set(signatures) == {None}:
             return PublishedDataset(folder, signatures)
         problems = tuple(manifest.problems(self._directory))
         for problem in problems:
             log.warning("%s", problem)
         own = manifest.read(folder)
         return PublishedDataset(folder, signatures, None if isinstance(own, str) else own, problems)
-
-
-def _signature(path: Path) -> Signature:
-    try:
-        return signature_of(path.stat())
-    except OSError:
-        return MISSING

@@ -42,13 +42,9 @@ def changes_atom(view: View, query: FeedPart) -> dict[str, Any]:
     """Show the changes of all categories."""
     answered = [aggregate.last_success for aggregate in view.snapshot.summary.living]
     return {
+        **_changes(view, query, "feeds/changes.atom"),
         "id": identity("feed", "changes"),
-        "title": f"{view.site.name}: changes of a #1",
-        "subtitle": "When an assistant’s #1 for a category becomes another product. "
-        f"The proof over all polls: {_proof(view)}",
-        "page": view.at.page("changes"),
         "proof": view.at.page("data/heads.jsonl"),
-        **_part(view, query, view.snapshot.summary.changes, view.at.page("feeds/changes.atom")),
         "answered": max(filter(None, answered), default=NEVER),
     }
 
@@ -56,21 +52,32 @@ def changes_atom(view: View, query: FeedPart) -> dict[str, Any]:
 @resource("/feeds/changes.json", JSON_FEED)
 def changes_json(view: View, query: FeedPart) -> bytes:
     """Return the same as JSON Feed."""
-    address = view.at.page("feeds/changes.json")
-    part = _part(view, query, view.snapshot.summary.changes, address)
+    part = _changes(view, query, "feeds/changes.json")
     feed = {
         "version": "https://jsonfeed.org/version/1.1",
-        "title": f"{view.site.name}: changes of a #1{_sample(view)}",
-        "home_page_url": view.at.page("changes"),
+        "title": part["title"] + (" (sample data, invented)" if view.site.sample else ""),
+        "home_page_url": part["page"],
         "feed_url": part["address"],
-        "description": "When an assistant's #1 pick for a category becomes another product. The "
-        f"proof over all polls: {_proof(view)}",
+        "description": part["subtitle"],
         "authors": [{"name": view.site.name, "url": view.at.page()}],
         "language": "en",
         **({"next_url": part["following"]} if part["following"] else {}),
         "items": part["items"],
     }
     return msgspec.json.encode(feed)
+
+
+def _changes(view: View, query: FeedPart, path: str) -> dict[str, Any]:
+    """Return a part of the feed of all changes, with the root over all present lines."""
+    present = view.snapshot.present
+    return {
+        "title": f"{view.site.name}: changes of a #1",
+        "subtitle": "When an assistant’s #1 for a category becomes another product. The proof over "
+        f"all polls: {view.at.page('data/heads.jsonl')}. Now {present.lines:,} lines, "
+        f"{present.closed:,} of them of closed days, have the root {present.root}",
+        "page": view.at.page("changes"),
+        **_part(view, query, view.snapshot.summary.changes, view.at.page(path)),
+    }
 
 
 @page(
@@ -119,19 +126,6 @@ def identity(kind: str, key: str) -> str:
     """Return a stable id that depends on neither the site's name nor its address."""
     # Readers know entries by their ids: a move of the site must not bring all of them again.
     return uuid.uuid5(uuid.NAMESPACE_OID, f"consensus-ranking:{kind}:{key}").urn
-
-
-def _sample(view: View) -> str:
-    return " (sample data, invented)" if view.site.sample else ""
-
-
-def _proof(view: View) -> str:
-    """Return where the heads are, and the root over all present lines."""
-    present = view.snapshot.present
-    return (
-        f"{view.at.page('data/heads.jsonl')}. Now {present.lines:,} lines, {present.closed:,} of "
-        f"them of closed days, have the root {present.root}"
-    )
 
 
 def _item(change: Change, view: View) -> dict[str, Any]:

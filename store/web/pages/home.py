@@ -1,16 +1,14 @@
 """The home page: where assistants agree, where not, and findings."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
-
-from msgspec import Struct
 
 from store.rankings.changes import Change
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.sentences import listed, number_in_words
 from store.rankings.site_summary import RankedTopic
-from store.web.pages.answer_box import Square, level_in_words, squares_now
+from store.web.pages.answer_box import level_in_words, squares_now
 from store.web.pages.routes import page
 from store.web.queries import Query
 from store.web.view import View
@@ -22,15 +20,6 @@ MIN_CATEGORIES = 10
 """Categories below which a share of them is not worth a headline."""
 
 
-class Race(Struct, frozen=True):
-    """A ranking in two lines: who leads, how sure that is, each assistant's first choice."""
-
-    board: Leaderboard
-    leaders: str
-    level: str
-    squares: Sequence[Square]
-
-
 @page("/", "home.html")
 def home(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show what is new, where assistants agree and where not."""
@@ -40,21 +29,20 @@ def home(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     by_category: dict[str, list[Change]] = {}
     for change in islice(confirmed, CHANGES):
         by_category.setdefault(change.slug, []).append(change)
-    agreed = [_race(board, view) for board in islice(_agreed(ranked), RACES)]
-    divided = [_race(board, view) for board in _divided(ranked)]
-    examples = [race.board for race in (*divided, *agreed)]
+    agreed, divided = _agreed(ranked)[:RACES], _divided(ranked)
+    examples = [*divided, *agreed] or ranked
     return {
-        "agreed": agreed,
-        "divided": divided,
+        "agreed": [(board, _leaders(board, view), squares_now(board)) for board in agreed],
+        "divided": [(board, _leaders(board, view), squares_now(board)) for board in divided],
         # Short names are those that a visitor knows at first sight.
-        "examples": sorted(examples or ranked, key=lambda b: len(b.category.subject))[:RACES],
+        "examples": sorted(examples, key=lambda b: len(b.category.subject))[:RACES],
         "findings": list(_findings(view)),
         "groups": _groups(summary.topics),
         "confirmed": list(islice(by_category.items(), CATEGORIES)),
     }
 
 
-def _agreed(ranked: Iterable[Leaderboard]) -> Iterable[Leaderboard]:
+def _agreed(ranked: Iterable[Leaderboard]) -> list[Leaderboard]:
     """Return the unanimous rankings, those with a clear lead first, then by how alike lists are."""
     unanimous = [b for b in ranked if b.agreement and b.agreement.label == "unanimous"]
     return sorted(unanimous, key=lambda b: (b.certainty.level != "clear", -_overlap(b)))
@@ -81,19 +69,19 @@ def _overlap(board: Leaderboard) -> float:
     return board.agreement.overlap if board.agreement else 1.0
 
 
-def _race(board: Leaderboard, view: View) -> Race:
-    level = level_in_words(board)[0]
-    leader = view.name(board.entries[0].product)
+def _leaders(board: Leaderboard, view: View) -> str:
+    """Return who leads a ranking, in a few words: those that cannot be told apart, or how many."""
     contenders = [view.name(product) for product in board.certainty.contenders]
     if len(board.firsts) > 1:
-        leader, level = listed([view.name(product) for product in board.firsts]), "tied"
-    elif board.certainty.level == "contradicted":
-        leader = f"{leader} now, {view.name(board.certainty.above[0])} before"
-    elif board.certainty.level == "open" and len(contenders) == 2:  # noqa: PLR2004 - one or the other
-        leader = " or ".join(contenders)
-    elif board.certainty.level == "open":
-        leader = f"{number_in_words(len(contenders)).capitalize()} products"
-    return Race(board, leader, level, squares_now(board))
+        return listed([view.name(product) for product in board.firsts])
+    leader = view.name(board.entries[0].product)
+    if board.certainty.level == "contradicted":
+        return f"{leader} now, {view.name(board.certainty.ahead_of_first[0])} before"
+    if board.certainty.level != "open":
+        return leader
+    if len(contenders) == 2:  # noqa: PLR2004 - one or the other
+        return " or ".join(contenders)
+    return f"{number_in_words(len(contenders)).capitalize()} products"
 
 
 def _findings(view: View) -> Iterator[tuple[str, str, str]]:

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from store.counting import as_known
+from store.counting import under_present_names
 from store.line_codec import POLL_DECODER
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import Entry, places
+from store.rankings.merging import Entry, best_ranks
 from store.rankings.products import ProductProfile
 from store.records import Category, Pick, Poll
 from store.web import lookup, verdicts
 from store.web.answers import Route
-from store.web.pages import comparisons, pictures
+from store.web.pages import pictures
 from store.web.pages.answer_box import level_in_words
 from store.web.pages.routes import page
 from store.web.queries import OfProduct
@@ -55,7 +55,6 @@ def product(view: View, query: OfProduct) -> dict[str, Any]:
         "record": record,
         "standings": standings,
         "best": min(standings, key=lambda standing: _worth(*standing[:2]), default=None),
-        "rivals": comparisons.rivals(profile, view),
         "has_card": pictures.rasteriser() is not None,
     }
 
@@ -65,7 +64,7 @@ def _worth(board: Leaderboard, entry: Entry) -> tuple[int, int, float, str]:
     tones = ("sure", "unsure", "unknown")
     tone = tones.index(level_in_words(board)[1])
     share = entry.score / len(board.counted)
-    return places(board.entries)[entry.product], tone, -share, board.slug
+    return best_ranks(board.entries)[entry.product], tone, -share, board.slug
 
 
 @page(
@@ -103,7 +102,9 @@ def _product_mentions(view: View, product: ProductProfile, slug: str) -> Iterato
         # Decoding costs more than looking; an escape may spell a name otherwise.
         if b"\\" not in line and not any(spelling in line for spelling in spellings):
             continue
-        [poll] = as_known([POLL_DECODER.decode(line)], view.snapshot.catalogue.former_names)
+        [poll] = under_present_names(
+            [POLL_DECODER.decode(line)], view.snapshot.catalogue.former_names
+        )
         if pick := _pick(view, poll.ranking, product, slug):
             yield ProductMention(slug, poll, aggregate.category, pick)
             left -= 1

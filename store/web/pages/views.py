@@ -19,7 +19,7 @@ from store.web.pages.routes import page, resource
 from store.web.queries import HITS, Day, OfSlug, Query, Search, Tabular, Text
 from store.web.rendering import MEDIA_TYPES, assets, version
 from store.web.search import of_search, search_results
-from store.web.view import View, compare_path
+from store.web.view import View
 
 JSON = "application/json"
 SHOWN_CHANGES, SHOWN_SINCE = 40, 1000
@@ -136,10 +136,6 @@ def suggest(view: View, query: Search) -> bytes:
         *[(b.category.title, f"best/{b.slug}") for b in boards if b][: SUGGESTED[0]],
         *[(p.name, f"product/{p.slug}") for p in products if p][: SUGGESTED[1]],
     ]
-    if pair := comparisons.pair_in(query.q, view):
-        one, other = pair
-        path = compare_path(one.slug, other.slug)
-        suggestions.insert(0, (f"Compare {one.name} and {other.name}", path))
     return msgspec.json.encode([{"title": title, "path": path} for title, path in suggestions])
 
 
