@@ -114,6 +114,7 @@ class Store:
             self.reload(settled=settled)
             if prepare:
                 self.snapshot.summary.prepare()
+                self.snapshot.summary.prepare_pages()  # of what is served: no edit waits for these
         except Exception as error:  # else one odd file would end all watching, unseen
             fault = Problem(".", 1, 1, f"the files could not be taken in: {type(error).__name__}")
             if fault != before:

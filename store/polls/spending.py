@@ -84,7 +84,7 @@ class Budget:
             if self.reached(amount):
                 return None
             self.run_spent += amount
-            return self._add(amount)
+            return self._add(amount, self._today())
 
     def settle(self, day: str, reserved: int, cost: int) -> None:
         """Replace what was reserved by the cost; it stays taken where that cannot be written.
@@ -93,7 +93,8 @@ class Budget:
         """
         with self._mutex, suppress(OSError), self._locked():
             self.run_spent += cost - reserved
-            self._add(cost - (reserved if day == self._today() else 0))
+            today = self._today()  # read once: midnight may come between two looks
+            self._add(cost - (reserved if day == today else 0), today)
 
     def available(self) -> float:
         """Return how many micro-dollars may still be taken; infinity without a limit."""
@@ -138,9 +139,8 @@ class Budget:
         # a file that was deleted, or is of a restored backup, makes nothing unspent
         return max(written, micros(self._recorded(today)))
 
-    def _add(self, amount: int) -> str:
+    def _add(self, amount: int, today: str) -> str:
         """Change the day's sum by so much, but never below what is recorded; return the day."""
-        today = self._today()
         if self.daily_usd is not None:
             total = max(self._spent(today) + amount, micros(self._recorded(today)))
             atomic_write(self._directory / SUM, msgspec.json.encode(Sum(today, total)))

@@ -205,9 +205,12 @@ class SiteSummary(Struct, frozen=True, dict=True):
         }
 
     def prepare(self) -> None:
-        """Make redirects, search index, levels and experiments now, so that no request waits."""
+        """Make redirects and the search index now, so that no request waits for them."""
         _ = self.product_redirects  # kept with the summary from now on
         self.index.prepare()
+
+    def prepare_pages(self) -> None:
+        """Make levels and experiments now, so that no page waits for them."""
         # 4 s at 74,100 polls after a start, 25 ms after a poll: the boards keep their rounds.
         _ = self.levels, self.experiments
 
