@@ -64,7 +64,7 @@ class LineIndex(Struct, frozen=True):
 
 
 class Basis(Struct, frozen=True):
-    """All that a reading rests on beside the bytes of its files and the names of products."""
+    """Everything that a reading follows from except the bytes of its files and products' names."""
 
     files: tuple[str, ...]
     category: Category
@@ -75,8 +75,9 @@ class Basis(Struct, frozen=True):
 class Reading(Struct, frozen=True):
     """All that was read from the history files of one category, or of a deleted one.
 
-    ``signatures`` are those of the files as they were read, ``None`` where one could not be. Then
-    the rest is as it last was, if the basis is the same, without ``polled``; else it is not there.
+    ``signatures`` are those of the files as they were read, with ``None`` for a file that is not
+    there. All is ``None`` while a file cannot be read or has lost lines; then the rest is as it
+    last was, without ``poll_states``, or empty if it would no longer be the same on this basis.
     """
 
     signatures: tuple[Signature | None, ...] | None
@@ -84,7 +85,7 @@ class Reading(Struct, frozen=True):
     damage: tuple[Problem, ...]
     line_index: LineIndex | None = None
     aggregate: CategoryAggregate | None = None
-    polled: PollStates | None = None
+    poll_states: PollStates | None = None
 
     def holds(self, basis: Basis, names: Names) -> bool:
         """Return whether all that was read would be the same on this basis and by these names."""
@@ -101,7 +102,7 @@ def read_category(
 ) -> Reading:
     """Read the history files of a category; ``before`` is the last reading of them."""
     logs = [read(file) for file in basis.files]
-    stored, problems = records(logs, basis.withheld)
+    stored, problems = sound_polls(logs, basis.withheld)
     unread = losses(logs)
     damage = tuple(dict.fromkeys([*unread, *problems]))
     if unread:  # what was known stays, unless an edit has made it another answer
@@ -109,12 +110,12 @@ def read_category(
             return Reading(None, basis, damage)
         if before.signatures is None and before.damage == damage:
             return before
-        return msgspec.structs.replace(before, signatures=None, damage=damage, polled=None)
+        return msgspec.structs.replace(before, signatures=None, damage=damage, poll_states=None)
     ordered = in_order(stored, basis.withheld)
-    polls = as_known((stored.poll for stored in ordered), basis.former_names)
+    polls = under_present_names((stored.poll for stored in ordered), basis.former_names)
     line_index = _line_index(logs, ordered, polls, basis)
-    shown = line_index.withheld
-    counted = [poll for i, poll in enumerate(polls) if i not in shown] if shown else polls
+    withheld = line_index.withheld
+    counted = [poll for i, poll in enumerate(polls) if i not in withheld] if withheld else polls
     aggregate = aggregates.read(slug, basis.category, counted, names)
     ever = aggregate.states if counted is polls else None
     return Reading(
@@ -123,7 +124,7 @@ def read_category(
         damage=damage,
         line_index=line_index,
         aggregate=aggregate,
-        polled=PollStates.of(polls, basis.category, ever),
+        poll_states=PollStates.of(polls, basis.category, ever),
     )
 
 
@@ -169,14 +170,16 @@ def latest_time(now: datetime) -> str:
     return rfc3339(now + CLOCK_TOLERANCE)
 
 
-def beyond(polls: Iterable[PollLine], withheld: Container[str], now: datetime) -> list[PollLine]:
+def from_the_future(
+    polls: Iterable[PollLine], withheld: Container[str], now: datetime
+) -> list[PollLine]:
     """Return the polls later than now that are not withheld: made under a wrong clock."""
     latest = latest_time(now)
     return [s for s in polls if s.poll.polled_at > latest and s.poll.id not in withheld]
 
 
 def doubt_clock(ahead: Mapping[str, str], polled: int, now: datetime) -> str | None:
-    """Return a sentence that doubts this machine's clock, where it is rather that than a record.
+    """Return a sentence that doubts this machine's clock, where it is likelier wrong than records.
 
     ``ahead`` has the newest poll's time of each category where that is later than now. It is the
     clock if these are several, or all of those that were ``polled``.
@@ -191,7 +194,7 @@ def doubt_clock(ahead: Mapping[str, str], polled: int, now: datetime) -> str | N
     )
 
 
-def invented(polls: int, site: Site) -> Problem | None:
+def undeclared_sample(polls: int, site: Site) -> Problem | None:
     """Return what is wrong where polls of sample assistants are in a history said to be real."""
     if site.sample or not polls:
         return None
@@ -203,14 +206,15 @@ def invented(polls: int, site: Site) -> Problem | None:
     return Problem("site.json", 1, 1, message)
 
 
-def records(
+def sound_polls(
     logs: Sequence[Log], withheld: Container[str] = ()
 ) -> tuple[list[PollLine], list[Problem]]:
-    """Return the polls that count, file by file as listed, and all damage in a category's files.
+    """Return the sound polls, file by file as listed, and all damage in a category's files.
 
-    Beside what cannot be read, a line is damage that is another category's, whose id stood before,
-    in this file or in one listed earlier, or whose time is before that of the nearest earlier line
-    which is neither damage nor ``withheld``: nobody can add an answer to the past.
+    A line is damage if it cannot be read, is another category's, repeats an id of a line before it
+    (in this file or one listed earlier), or, not being ``withheld``, bears a time before that of
+    the nearest earlier line that is neither damage nor ``withheld``: nobody can add an answer to
+    the past.
     """
     problems = [problem for log in logs for problem in log.problems]
     files = [log.file for log in logs]
@@ -267,7 +271,7 @@ def in_order(polls: Sequence[PollLine], withheld: Container[str]) -> list[PollLi
     return [stored for _, stored in sorted(rows, key=itemgetter(0))]
 
 
-def as_known(polls: Iterable[Poll], former_names: Mapping[str, str]) -> list[Poll]:
+def under_present_names(polls: Iterable[Poll], former_names: Mapping[str, str]) -> list[Poll]:
     """Return polls under their assistants' present names, to which ``former_names`` lead."""
     if not former_names:
         return list(polls)

@@ -3,8 +3,8 @@
 Messages are public and say where a value stands; none quotes it, in case a key was pasted there.
 Only a file that failed to load is read a second time, so that a curator gets line and column.
 JSON is strict here, as I-JSON is (RFC 7493): no duplicate names, no NaN, no lone surrogates.
-Grammar is Python's own decoder's to judge, which stops at the first mistake; of all else every
-mistake is named.
+Python's own decoder judges the grammar and stops at the first mistake; every other kind of mistake
+is listed in full.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def load(directory: Path, name: str) -> LoadedFile | None:
         message = "the file is missing; put it back (`flask init DIR` shows one)"
         return _unusable(name, signature, message)
     except OSError as error:
-        settled = error.errno in (errno.EINVAL, errno.EFBIG)
-        signature = signature_of(path.lstat()) if settled else UNREAD
+        is_lasting = error.errno in (errno.EINVAL, errno.EFBIG)
+        signature = signature_of(path.lstat()) if is_lasting else UNREAD
         why = _REFUSED.get(error.errno or 0, f"cannot be read: {error.strerror}")
         return _unusable(name, signature, why)
     if name not in SINGLE and not is_slug(slug_of(name)):
@@ -390,7 +390,7 @@ def _mistake(error: json.JSONDecodeError) -> tuple[int, str]:
     """Return offset and sentence of what is wrong where the decoder stopped."""
     text, at, reason = error.doc, error.pos, error.msg
     here = text[at : at + 1]
-    # At a comma too many Python 3.13 stops, earlier ones at the bracket behind it.
+    # At a comma too many Python 3.13 stops at the comma, earlier versions at the bracket behind it.
     comma = at if here == "," else len(text[:at].rstrip()) - 1
     bracket = text[at:].lstrip(" \t\r\n,")[:1]
     message = f"this is not JSON: {reason[0].lower()}{reason[1:]}"

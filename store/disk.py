@@ -62,7 +62,8 @@ def read_regular(path: Path) -> bytes:
 def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
     """Hold the lock (flock) of a folder, or of a file, which is made if it is not there.
 
-    It excludes threads and processes, those that ``shared`` it only from holding it alone.
+    Nobody else, thread or process, can hold it meanwhile; if ``shared``, others may share it, but
+    not hold it alone.
 
     Raises:
         BlockingIOError: another one has it, and nobody was to ``wait``.

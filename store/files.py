@@ -1,4 +1,6 @@
-"""The hand-edited files: versioned JSON in, records or problems out. Nobody else opens them.
+"""The hand-edited files: versioned JSON in, records or problems out.
+
+Only this module and ``data_file`` open them.
 
 A file that cannot be used is a :class:`Problem` with file, line and column, and nothing a curator
 types can raise here. As long as the process lives, the last good version of a file stays in use;
@@ -24,6 +26,7 @@ from store.records import (
     FOLDERS,
     GOVERNING,
     SINGLE,
+    TOPICS,
     Assistant,
     Category,
     DataFile,
@@ -49,7 +52,7 @@ _UNSAID = (
     'write "sample": true there, or ask a real assistant'
 )
 _WRONGLY_SAID = (
-    'site.json says "sample": true, and so that the answers of this real assistant are invented; '
+    'site.json says "sample": true, which calls the answers of this real assistant invented; '
     "take it out there"
 )
 _NEARLY_JSON = (".json", ".json.txt", ".jsonc", ".json5")
@@ -65,9 +68,9 @@ class Catalogue(Struct, frozen=True):
     """All hand-edited files together. Slugs are file names.
 
     ``files`` names the files that are there, those that cannot be used among them.
-    ``unusable`` has by its name each file without a version in use, and why; a former slug that
-    several files claim is there as the file that it would name. ``words_from`` is the notice that
-    goes with ``words``.
+    ``unusable`` says by file name why nothing of it is in use. A former slug that several files
+    claim is listed under the name that a file of that slug would have. ``words_from`` is the notice
+    that goes with ``words``.
     """
 
     site: Site
@@ -91,10 +94,10 @@ class Catalogue(Struct, frozen=True):
         return tuple(p for p in self.problems if p.file in GOVERNING and p.severity == "error")
 
     @property
-    def unsettled(self) -> Problem | None:
+    def blocks_polling(self) -> Problem | None:
         """The error that leaves open whom to ask and at what cost, so that nothing is asked."""
-        settling = ("site.json", "models.json")
-        return next((p for p in self.governing_errors if p.file in settling), None)
+        files = ("site.json", "models.json")
+        return next((p for p in self.governing_errors if p.file in files), None)
 
     def check_governing(self) -> None:
         """Check that a good version of every governing file is in use.
@@ -144,7 +147,7 @@ class Files:
         if settled:
             listing = self._settle(listing, seen)
         files = {
-            name: self._look(name, signature, calm=settled)
+            name: self._look(name, signature, settled=settled)
             for name, signature in sorted(listing.files.items())
         }
         loaded = {name: file for name, file in files.items() if file}
@@ -173,10 +176,8 @@ class Files:
         unlisted: list[str] = []
         if not self._directory.is_dir():
             raise DataDirectoryError(_nothing_in(self._directory))
-        for folder in (
-            "",
-            *FOLDERS,
-        ):  # one that is renamed by mistake must take nothing off the air
+        # A folder that is renamed by mistake must take nothing off the air.
+        for folder in ("", *FOLDERS):
             try:
                 present, warnings = _look_into(self._directory, folder)
             except OSError as error:
@@ -207,13 +208,13 @@ class Files:
         others = [name for name in loaded if files.get(name) != seen.get(name)]
         return replace(listing, files=settled | {name: loaded[name].signature for name in others})
 
-    def _look(self, name: str, signature: Signature, *, calm: bool) -> LoadedFile | None:
-        """Return a file as it is now; with ``calm``, as it was if it is just being written."""
+    def _look(self, name: str, signature: Signature, *, settled: bool) -> LoadedFile | None:
+        """Return a file as it is now; with ``settled``, as it was if it is just being written."""
         before = self._loaded.get(name)
         if before and before.signature == signature:
             return before
         loaded = load(self._directory, name)
-        if loaded is None or (calm and loaded.signature not in (signature, UNREAD)):
+        if loaded is None or (settled and loaded.signature not in (signature, UNREAD)):
             return before
         if loaded.signature != UNREAD:  # a fault that may pass is looked at again
             loaded = replace(loaded, signature=signature)
@@ -227,7 +228,7 @@ class Files:
         synonyms = self._single("synonyms.json", Synonyms)
         words = self._single("words.json", Words)
         withheld = self._single("withheld.json", Withheld)
-        topics = self._single("topics.json", Topics)
+        topics = self._single(TOPICS, Topics)
         site = self._single("site.json", Site)
         problems = [problem for file in self._loaded.values() for problem in file.problems]
         problems += self._listing.problems
@@ -345,7 +346,7 @@ def _contested(records: Mapping[str, DataFile | None]) -> dict[str, dict[str, Js
 
 
 class Listing(Struct, frozen=True):
-    """Our files by relative name, and warnings about entries that look like one and are not.
+    """Our files by relative name, and what is wrong with folders and entries like a data file.
 
     ``unlisted`` are folders that are missing or could not be listed. A governing file that is not
     there has the signature :data:`MISSING`.

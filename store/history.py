@@ -91,7 +91,7 @@ class History:
         self.fault: Problem | None = None
         self._directory = directory
         self._proof = Proof(directory.parent)
-        self._proof_files: object = None
+        self._proof_signatures: object = None
         self._broken: set[Path] = set()
 
     def path(self, slug: str) -> Path:
@@ -123,9 +123,9 @@ class History:
 
         Of one that has lost closed lines nothing is read, as of one that cannot be.
         """
-        if self._proof_files is None:
+        if self._proof_signatures is None:
             self._look_at_ledger()
-        if self.fault and self._proof_files is None:
+        if self.fault and self._proof_signatures is None:
             return Log(slug, problems=(self.fault,))
         try:
             with opened(self.path(slug)) as handle:
@@ -163,14 +163,14 @@ class History:
         """Read the ledger if it changed; the one that was known before stays if it is damaged."""
         home = self._directory.parent / FOLDER
         files = (signature_at(home / LEDGER), signature_at(home / HEADS))
-        if files == self._proof_files and None not in files:
+        if files == self._proof_signatures and None not in files:
             return
         try:
             ledger = self._proof.load()
             self.ledger = self.ledger if ledger == self.ledger else ledger
-            self.fault, self._proof_files = None, files
+            self.fault, self._proof_signatures = None, files
         except LedgerError as error:
-            restore = f"put the folder proof back from a copy, or {_accept('--all')}"
+            restore = f"put the folder proof back from a copy, or {_how_to_accept('--all')}"
             self.fault = Problem(error.file, error.line, 1, f"{error.reason}; {restore}")
         except OSError as error:
             self.fault = Problem(f"{FOLDER}/{LEDGER}", 1, 1, f"cannot be read: {error.strerror}")
@@ -183,14 +183,14 @@ class History:
         if stamps is None and self.remembered() and not any(self._directory.glob("*.jsonl")):
             # A disk that is not mounted: no other file may be begun in its place.
             message = "every file in it is gone; put them back (is their disk there?), or "
-            return Problem("history", 1, 1, message + _accept("--all"))
+            return Problem("history", 1, 1, message + _how_to_accept("--all"))
         if self.ledger.holds(slug, stamps or ()):
             return None
         loss = "the file is gone" if stamps is None else "it was cut short or changed"
         entry = self.ledger.newest[slug]
         message = (
             f"{loss}: on {entry.day}, which is closed, it had {entry.lines:,} lines "
-            f"({entry.bytes:,} bytes); put it back from a copy, or {_accept(slug)}"
+            f"({entry.bytes:,} bytes); put it back from a copy, or {_how_to_accept(slug)}"
         )
         return Problem(f"history/{slug}.jsonl", 1, 1, message)
 
@@ -222,10 +222,10 @@ class History:
     ) -> tuple[Poll, ...]:
         """Make polls of one category durable, then return them with their times and ids.
 
-        ``now`` is RFC 3339 in UTC; no record gets an earlier time than the one before it that is
-        neither damaged nor among the ids ``withheld``, and none an id that a line of this file or
-        of those ``beside`` it has: its time is then moved on. One write and one fsync; when this
-        returns, the records survive a power cut.
+        ``now`` is RFC 3339 in UTC. No record's time is before that of the newest poll in the file,
+        damaged and ``withheld`` ones aside. If a line of this file or one ``beside`` it has the
+        same id already, the time is moved on. One write and one fsync; when this returns, the
+        records survive a power cut.
 
         Raises:
             HistoryError: nothing was acknowledged, and the sentence says why.
@@ -240,7 +240,7 @@ class History:
                     sync_directory(self._directory)
                     sync_directory(self._directory.parent)
                 time = max(now, _last_time(data, (slug, *beside), withheld))
-                self._check_open(time)
+                self._check_day_open(time)
                 sealed = _seal(polls, time, b"".join([*others, data]))
                 lines = unfinished + b"".join(line for _, line in sealed)
                 self._write(handle, len(data), lines, path)
@@ -254,7 +254,7 @@ class History:
         """
         path = self.path(slug)
         with self._writing(path):
-            self._check_open(now)
+            self._check_day_open(now)
             self._directory.mkdir(mode=0o750, exist_ok=True)
             check_room(self._directory)
             if os.path.lexists(path):  # nothing is begun that may stay empty
@@ -263,7 +263,7 @@ class History:
 
     @contextmanager
     def _writing(self, path: Path) -> Iterator[None]:
-        """Hold off the closing of days, with a sound ledger; whatever fails meanwhile is one error.
+        """Keep days from being closed meanwhile, and check the ledger; every failure is one error.
 
         Raises:
             HistoryError: writing failed, or must not be begun.
@@ -281,7 +281,7 @@ class History:
         except ValueError as error:
             raise HistoryError(f"{path.name}: the poll cannot be recorded: {error}") from error
 
-    def _check_open(self, time: str) -> None:
+    def _check_day_open(self, time: str) -> None:
         if (day := time[:10]) <= (closed := self.ledger.closed):
             raise HistoryError(
                 f"a poll of {time} cannot be added: {closed} and all days before are closed; mend "
@@ -324,16 +324,16 @@ class History:
             raise
 
 
-def _accept(which: str) -> str:
+def _how_to_accept(which: str) -> str:
     return f'accept what is there: flask check --accept-history {which} --reason "…"'
 
 
 def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
-    """Bring a locked file to a clean end; return what it holds then, and what must come first.
+    """Bring a locked file to a clean end; return what it holds then, and what the next line needs.
 
     A torn last line is set aside. One that only lacks its newline, as an editor may have left it,
-    stays: then the newline goes first. Empty lines that an editor left there go: a record may have
-    been erased where one stands between others.
+    stays: then the newline must be written before the next line. Empty lines at the end go. Those
+    between others stay, as damage: a record may have been erased there.
     """
     data = os.pread(handle, os.fstat(handle).st_size, 0)
     whole = data.rstrip(b"\n")
@@ -352,12 +352,12 @@ def _clean_end(handle: int, path: Path) -> tuple[bytes, bytes]:
 
 
 def _is_torn(tail: bytes) -> bool:
-    """Return whether a last line is not a record, nor several with other line ends."""
+    """Return whether a last line holds no whole record, not even between carriage returns."""
     return not any(map(has_valid_checksum, tail.split(b"\r")))
 
 
 def _last_time(data: bytes, slugs: Collection[str], withheld: Collection[str]) -> str:
-    """Return the time of the newest poll that counts; an empty one, which precedes any, if none."""
+    """Return the time of the newest sound poll; an empty text, before any time, without one."""
     newest, ids = "", set[str]()
     for line in data.split(b"\n"):
         with suppress(ValueError):
@@ -369,7 +369,9 @@ def _last_time(data: bytes, slugs: Collection[str], withheld: Collection[str]) -
 
 
 def _seal(polls: Sequence[Poll], time: str, lines: bytes) -> list[tuple[Poll, bytes]]:
-    """Seal polls at a time, each a second later as long as its id is among ``lines`` already.
+    """Seal polls with one time.
+
+    It moves on by a second, for all that follow too, while an id is among ``lines`` already.
 
     Raises:
         ValueError: a poll would be damage as soon as it is written.

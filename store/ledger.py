@@ -63,7 +63,8 @@ class LedgerEntry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
 class Head(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """A closed day: how many files and lines the ledger then covers, and the ledger's own chain.
 
-    One that is ``reopened`` is a person's word that the day and later ones were closed too early.
+    One with ``reopened`` closes nothing: by a person's word the day and all later ones are open
+    again.
     """
 
     day: Day
@@ -80,14 +81,14 @@ class Head(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, 
 
 
 class Present(Struct, frozen=True):
-    """All lines there are, the closed ones among them, and the root if they were closed now."""
+    """The numbers of all lines and of the closed ones, and the root if all were closed now."""
 
     lines: int
     closed: int
     root: str
 
 
-def start(file: str) -> LedgerEntry:
+def empty_entry(file: str) -> LedgerEntry:
     """Return the entry of a file without lines; its empty day precedes any other."""
     return LedgerEntry("", file, 0, 0, sha256(f"consensus-ledger-1\n{file}".encode()).hexdigest())
 
@@ -98,7 +99,7 @@ def link(chain: str, digest: bytes) -> str:
 
 
 def extend(entry: LedgerEntry, line: Stamp) -> LedgerEntry:
-    """Return how far a file reaches with one more line; one without a day has that before it."""
+    """Return how far a file reaches with one more line; one without a day has that of the last."""
     digest, size, day = line
     chain, end = link(entry.chain, digest), entry.bytes + size + 1
     return LedgerEntry(day or entry.day, entry.file, entry.lines + 1, end, chain)
@@ -112,10 +113,11 @@ def day_after(day: str) -> str:
 class Ledger(Struct):
     """The two files of a ledger read together.
 
-    ``newest`` has each file's newest entry, ``ends`` the days and line counts of all since its
-    newest acceptance, which is in ``accepted``. ``heads`` are those that close days; ``closed`` is
-    the newest of these, an empty string where there is none. ``pending`` are the entries that no
-    head covers yet; ``root`` commits to every entry.
+    ``newest`` has each file's newest entry, ``ends`` the day and line count of each entry of a file
+    from its newest acceptance on, ``accepted`` that acceptance. ``heads`` are those that close
+    days; ``closed`` is the newest of these days, an empty string where there is none. ``pending``
+    are the entries that no head covers yet; ``root`` commits to every entry; ``lines`` counts all
+    lines that entries cover.
     """
 
     newest: dict[str, LedgerEntry] = {}
@@ -124,12 +126,12 @@ class Ledger(Struct):
     heads: list[Head] = []
     closed: str = ""
     pending: list[LedgerEntry] = []
-    root: str = start("proof/ledger").chain
+    root: str = empty_entry("proof/ledger").chain
     lines: int = 0
 
     def last(self, file: str) -> LedgerEntry:
         """Return the newest entry of a file; that of an empty file where there is none."""
-        return self.newest.get(file) or start(file)
+        return self.newest.get(file) or empty_entry(file)
 
     def lines_on(self, file: str, day: str) -> int:
         """Return how many lines a file had when ``day``, a closed one, was closed."""
@@ -146,14 +148,15 @@ class Ledger(Struct):
     def holds(self, file: str, lines: Sequence[Stamp]) -> bool:
         """Return whether a file begins with the lines to which its newest entry commits."""
         last = self.last(file)
-        return reduce(extend, lines[: last.lines], start(file)).reach == last.reach
+        return reduce(extend, lines[: last.lines], empty_entry(file)).reach == last.reach
 
     def open_entries(self, file: str, lines: Iterable[Stamp]) -> list[LedgerEntry]:
         """Return the entries by which a file's open lines would be closed, oldest day first.
 
-        ``lines`` are those after its newest entry. An entry of a day covers the file up to its last
-        line of that day or an earlier one, so that a line with a time far ahead holds up nobody. A
-        line without a time counts as the line before it, one of a closed day as of the day after.
+        ``lines`` are those after its newest entry. A day's entry reaches to the file's last line of
+        that day or an earlier one; lines before it that are dated later are closed with it, so that
+        one far ahead delays nobody. A line without a time counts for the day of the line before it;
+        one of a closed day for the day after the last closed one.
         """
         last, first, entries = self.last(file), day_after(self.closed), list[LedgerEntry]()
         for line in lines:
@@ -165,7 +168,7 @@ class Ledger(Struct):
                 entries.append(replace(last, day=day))
         return entries
 
-    def add(self, entry: LedgerEntry) -> None:
+    def take_entry(self, entry: LedgerEntry) -> None:
         """Take in the next line of the ledger; what came before an acceptance is not counted."""
         self.lines += entry.lines - self.last(entry.file).lines
         self.root = link(self.root, sha256(msgspec.json.encode(entry)).digest())
@@ -180,7 +183,7 @@ class Ledger(Struct):
         """Return the head under which all entries so far are put when ``day`` is closed."""
         return Head(day, len(self.newest), self.lines, self.root)
 
-    def close(self, head: Head) -> None:
+    def take_head(self, head: Head) -> None:
         """Take in the next line of the heads."""
         if head.reopened:
             self.heads = [other for other in self.heads if other.day < head.day]
@@ -194,11 +197,11 @@ class Ledger(Struct):
         future = Ledger(dict(self.newest), root=self.root, lines=self.lines)
         for entry in sorted(entries, key=lambda entry: (entry.day, entry.file)):
             if entry.lines > future.last(entry.file).lines:
-                future.add(entry)
+                future.take_entry(entry)
         return Present(future.lines, self.lines, future.root)
 
 
-def records(name: str, data: bytes, kind: type[Record]) -> Iterator[Record]:
+def decode_records(name: str, data: bytes, kind: type[Record]) -> Iterator[Record]:
     """Yield the records in a file of the ledger.
 
     Raises:
@@ -222,28 +225,31 @@ def parse(ledger: bytes, heads: bytes, result: Ledger | None = None) -> Ledger:
     Raises:
         LedgerError: a line is not one that was written there, or a head is not the ledger's.
     """
-    result, entries, number = result or Ledger(), records(LEDGER, ledger, LedgerEntry), 0
-    for number, head in enumerate(records(HEADS, heads, Head), start=1):
+    result, entries, number = result or Ledger(), decode_records(LEDGER, ledger, LedgerEntry), 0
+    for number, head in enumerate(decode_records(HEADS, heads, Head), start=1):
         expected, days = Head(head.day, reopened=True, reason=head.reason or ""), {head.day}
         if not head.reopened:
             while result.root != head.root or not result.pending:
                 if (entry := next(entries, None)) is None:
                     raise LedgerError(HEADS, number, f"its root is not that of {LEDGER}")
-                result.add(entry)
-            expected, days = result.head(head.day), _days(result)
+                result.take_entry(entry)
+            expected, days = result.head(head.day), _pending_days(result)
         if (head, {head.day}) != (expected, days):
             reason = f"its day or counts are not those of {LEDGER}, or a head before it is gone"
             raise LedgerError(HEADS, number, reason)
-        result.close(head)
+        result.take_head(head)
     for entry in entries:
-        result.add(entry)
-    if len(_days(result)) > 1:
+        result.take_entry(entry)
+    if len(_pending_days(result)) > 1:
         raise LedgerError(HEADS, number + 1, f"a head of {LEDGER}'s days is missing")
     return result
 
 
-def _days(ledger: Ledger) -> set[str]:
-    """Return the days of entries without a head; of acceptances alone the first, closing all."""
+def _pending_days(ledger: Ledger) -> set[str]:
+    """Return the days that the next head may close: those of pending entries, acceptances aside.
+
+    If all are acceptances it is the earliest, for one head takes them all.
+    """
     days = sorted(entry.day for entry in ledger.pending)
     return {entry.day for entry in ledger.pending if not entry.accepted} or set(days[:1])
 
@@ -315,14 +321,16 @@ class Proof:
             days = {entry.day for entry in (*entries, *ledger.pending)}
             for day in sorted(day for day in days if ledger.closed < day <= through):
                 self._add(ledger, [entry for entry in entries if entry.day == day])
-                if ledger.pending:  # else of acceptances alone, which the head before covers
+                if (
+                    ledger.pending
+                ):  # a day of acceptances alone has none left: the head before has them
                     heads.append(ledger.head(day))
                     self._append(HEADS, heads[-1:])
-                    ledger.close(heads[-1])
+                    ledger.take_head(heads[-1])
             return heads
 
     def accept(self, files: Sequence[str], reason: str, today: str) -> list[LedgerEntry]:
-        """Let files count as they are for all that they should hold; return their entries.
+        """Take files, as they are now, for whole: what they lost is accepted. Return their entries.
 
         A ledger that cannot be read is set aside, and a new one begun.
 
@@ -339,7 +347,7 @@ class Proof:
             entries, day = list[LedgerEntry](), max(today, day_after(ledger.closed))
             for file in files:
                 was = ledger.newest[file].chain if file in ledger.newest else ""
-                last = reduce(extend, self._lines(file, 0), start(file))
+                last = reduce(extend, self._lines(file, 0), empty_entry(file))
                 entries.append(replace(last, day=day, accepted=True, was=was, reason=reason))
             self._add(ledger, entries)
             return entries
@@ -359,7 +367,7 @@ class Proof:
     def _add(self, ledger: Ledger, entries: Sequence[LedgerEntry]) -> None:
         self._append(LEDGER, entries)
         for entry in entries:
-            ledger.add(entry)
+            ledger.take_entry(entry)
 
     def _append(self, name: str, records: Sequence[LedgerEntry | Head]) -> None:
         """Add records, in one write that lasts, in the one form in which they are read."""

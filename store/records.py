@@ -102,8 +102,8 @@ class Site(DataFile, frozen=True, kw_only=True):
     """``site.json``: the service's own name and rules. Ages are in days, money in US dollars.
 
     ``samples_per_round`` is how many answers a round takes from each assistant in each category,
-    ``samples_at_first`` how many at least from one that is new there, or whose question or served
-    model is.
+    ``samples_at_first`` at least how many from one that is new there, or after its question or
+    served model changed.
     """
 
     name: Line
@@ -204,7 +204,7 @@ class Category(DataFile, frozen=True, kw_only=True):
         return self.topic or self.title.removeprefix("Best ")
 
     def wording(self, question: str) -> str:
-        """Return the present question if the one that was asked means the same, else that one."""
+        """Return the present question for a former one that means the same; any other as it is."""
         return self.question if question in self.former_questions else question
 
 
@@ -304,12 +304,14 @@ class Withheld(DataFile, frozen=True, kw_only=True):
     withheld: dict[PollId, Withholding]
 
 
+TOPICS = "topics.json"
+
 SINGLE: dict[str, type[DataFile]] = {
     "site.json": Site,
     "models.json": Models,
     "synonyms.json": Synonyms,
     "words.json": Words,
-    "topics.json": Topics,
+    TOPICS: Topics,
     "withheld.json": Withheld,
 }
 FOLDERS: dict[str, type[DataFile]] = {
@@ -318,7 +320,7 @@ FOLDERS: dict[str, type[DataFile]] = {
     "labs": WrittenExperiment,
     "instruments": Instrument,
 }
-GOVERNING = ("site.json", "models.json", "withheld.json", "topics.json")
+GOVERNING = ("site.json", "models.json", "withheld.json", TOPICS)
 """Files from which every answer follows: nothing starts without a good version of each."""
 
 
@@ -421,7 +423,7 @@ Severity = Literal["error", "warning", "notice"]
 
 
 class Problem(Struct, frozen=True, order=True):
-    """A mistake in a data file, where it stands and what to do about it. Lines start at 1.
+    """Something wrong in a data file, a folder or history: where, and what to do. Lines start at 1.
 
     A warning does no harm yet; a notice is only worth knowing.
     """

@@ -1,7 +1,8 @@
 """The immutable state of everything, and how the next one follows from files and history.
 
 A snapshot is made of parts, and each part is a pure function of its basis. :func:`derive` takes
-over every part whose basis is equal, so that deriving step by step and afresh give the same bytes.
+over every part whose basis is equal; a snapshot derived step by step has the same bytes as one
+made anew.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,8 +17,8 @@ from store.counting import (
     Reading,
     deleted_slugs,
     history_files,
-    invented,
     read_category,
+    undeclared_sample,
 )
 from store.disk import Signature
 from store.files import Catalogue
@@ -32,9 +33,7 @@ from store.rankings.products import ProductProfile
 from store.rankings.site_summary import SiteSummary
 from store.records import Category, Problem, Site
 
-TOPICS = "topics.json"
-
-_BASES = (
+_NOT_ON_EVERY_PAGE = (
     "categories",  # of their readings
     "withheld",
     "products",  # of their profiles, and of what names stand for
@@ -49,7 +48,7 @@ _BASES = (
 )
 """Fields of a catalogue that are the basis of single parts, or of what is over everything.
 
-Every other field is a basis of all leaderboards and products.
+A change of any other field makes all leaderboards anew.
 """
 
 
@@ -57,10 +56,11 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     """One consistent state of files and history.
 
     Mappings are by category slug, ``products`` and ``sightings``, their figures in each category,
-    by product id. ``readings`` also hold deleted categories, see :meth:`gone`. ``line_indexes`` and
-    ``aggregates`` hold no category whose history was never read, ``polled`` none whose history
-    could not be read the last time. ``step`` counts derivations from 1; ``board_steps`` have the
-    one in which each leaderboard last changed: what is made of it may be kept until then.
+    by product id. ``readings`` also hold deleted categories, see :meth:`deleted_category`.
+    ``line_indexes`` and ``aggregates`` hold no category whose history was never read,
+    ``poll_states`` none whose history could not be read the last time. ``step`` counts derivations
+    from 1. ``board_steps`` have, by category, the step in which its leaderboard or its polls last
+    changed: what was made of them since may be kept.
     """
 
     catalogue: Catalogue
@@ -86,9 +86,9 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         return {slug: r.aggregate for slug, r in self.readings.items() if r.aggregate}
 
     @cached_property
-    def polled(self) -> dict[str, PollStates]:
+    def poll_states(self) -> dict[str, PollStates]:
         """The state of polling of each category."""
-        return {slug: r.polled for slug, r in self.readings.items() if r.polled}
+        return {slug: r.poll_states for slug, r in self.readings.items() if r.poll_states}
 
     @cached_property
     def damage(self) -> dict[str, tuple[Problem, ...]]:
@@ -113,13 +113,13 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     @cached_property
     def _invented(self) -> Problem | None:
-        polls = sum(states.invented for states in self.polled.values())
-        return invented(polls, self.catalogue.site)
+        polls = sum(states.invented for states in self.poll_states.values())
+        return undeclared_sample(polls, self.catalogue.site)
 
     @property
-    def unsettled(self) -> Problem | None:
+    def blocks_polling(self) -> Problem | None:
         """The error that leaves open whom to ask, at what cost, or for which kind of site."""
-        return self.catalogue.unsettled or self._invented
+        return self.catalogue.blocks_polling or self._invented
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -133,7 +133,10 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     @cached_property
     def lost(self) -> tuple[Problem, ...]:
-        """The losses of history that is not shown either; all damage where no history is known."""
+        """The first problem of each category whose history was never read.
+
+        While no history is known at all, it is every error in history.
+        """
         if any(line_index.models for line_index in self.line_indexes.values()):
             unread = self.damage.keys() - self.line_indexes.keys()
             return tuple(sorted({self.damage[slug][0] for slug in unread}))
@@ -153,7 +156,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
             entry for index in self.line_indexes.values() for entry in index.open
         )
 
-    def gone(self, slug: str) -> CategoryAggregate | None:
+    def deleted_category(self, slug: str) -> CategoryAggregate | None:
         """Return what history holds of a category that somebody deleted."""
         if slug in self.catalogue.categories or self.catalogue.fault_of("categories", slug):
             return None
@@ -180,7 +183,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> Snapshot:
     """Return the snapshot of these files, or ``before`` where nothing differs.
 
-    What is the same as ``before`` is taken over from it, and saves work alone. A history file is
+    What is the same as in ``before`` is taken over from it, only to save work. A history file is
     read only where a part needs it, so that all polls are never in memory at once.
 
     Raises:
@@ -192,7 +195,7 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
     old = before or _blank(catalogue, ledger)
     same_products = old.catalogue.products == catalogue.products
     names = old.names if same_products else Names(catalogue.products)
-    readings = _read(old, catalogue, names, signatures, history.read)
+    readings = _readings(old, catalogue, names, signatures, history.read)
     is_same = old.catalogue is catalogue and old.ledger is ledger and old.readings == readings
     if before and is_same:
         return before
@@ -248,7 +251,7 @@ def _blank(catalogue: Catalogue, ledger: Ledger) -> Snapshot:
     )
 
 
-def _read(
+def _readings(
     old: Snapshot,
     catalogue: Catalogue,
     names: Names,
@@ -257,8 +260,9 @@ def _read(
 ) -> dict[str, Reading]:
     """Return the reading of each category, and of each slug that history holds besides.
 
-    Its basis are its files' ``signatures``, ``None`` for one that the ledger remembers and that is
-    gone, and whose they are; and what its names stand for.
+    A reading is taken over while the signatures of its files, its :class:`Basis` and what its names
+    stand for are the same. A file that the ledger knows and that is gone has the signature
+    ``None``.
     """
     deleted = deleted_slugs(catalogue, signatures)
     unknown = {slug: Category(version=1, title=slug, question=slug) for slug in deleted}
@@ -352,7 +356,7 @@ def _renamed(old: Snapshot, new: Snapshot) -> set[ProductId]:
 
 def _shows_same(old: Snapshot, new: Snapshot) -> bool:
     """Return whether what every page may show is the same; what may be cited is part of that."""
-    fields = [name for name in Catalogue.__struct_fields__ if name not in _BASES]
+    fields = [name for name in Catalogue.__struct_fields__ if name not in _NOT_ON_EVERY_PAGE]
     return old.ledger is new.ledger and all(
         getattr(old.catalogue, name) == getattr(new.catalogue, name) for name in fields
     )

@@ -68,7 +68,7 @@ class Store:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Everything that keeps the service from being what its files say, the gravest first."""
+        """Everything wrong: faults of the whole directory first, then by file and line."""
         faults = [fault for fault in (self._fault, self.history.fault) if fault]
         return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
 
@@ -88,7 +88,7 @@ class Store:
                 catalogue = self._files.scan(settled=settled)
                 if first:
                     catalogue.check_governing()
-                self._follow(catalogue)
+                self._advance(catalogue)
                 self._fault = None
             except DataDirectoryError:
                 if first:
@@ -104,9 +104,10 @@ class Store:
             self._tell()
 
     def keep_current(self, *, settled: bool = False, prepare: bool = False) -> None:
-        """Reload, come what may: a fault is logged once, is a problem, and is tried again.
+        """Reload and raise nothing.
 
-        With ``prepare`` no search waits for its index, now or after any later change.
+        An unexpected error is logged once, listed among the problems, and the next look tries
+        again. With ``prepare`` no search waits for its index, now or after any later change.
         """
         before = self._fault
         try:
@@ -145,7 +146,7 @@ class Store:
         lines = ((i, next(texts[line_index.file[i]])) for i in positions)
         return [redacted(line, withheld[i]) if i in withheld else line for i, line in lines]
 
-    def _follow(self, catalogue: Catalogue) -> None:
+    def _advance(self, catalogue: Catalogue) -> None:
         """Derive the snapshot of the files as they are, and swap it in whole."""
         before = self._snapshot
         following = derive(before, catalogue, self.history)
@@ -223,24 +224,24 @@ def _addresses(snapshot: Snapshot) -> dict[tuple[str, Spelling], str]:
 class Watcher:
     """One daemon thread that looks at the files of a store.
 
-    It starts with the process that serves, be it ``flask run`` or a worker of gunicorn, so that
-    what is good is kept although nobody asks; elsewhere with the first request a process answers.
-    It never runs in a command, and ends with its store. Times are in seconds.
+    It starts when ``flask run`` or a gunicorn worker starts, so that good files are remembered
+    before anybody asks; under other servers with the first request. It never runs in a command,
+    and ends with its store. Times are in seconds.
     """
 
     def __init__(self, store: Store, every: float = 0.5, rest: float = 0.2) -> None:
         self._store = store
         self._times = (every, rest)
-        self._process: int | None = None
+        self._pid: int | None = None
         self._lock = threading.Lock()
 
     def ensure_running(self) -> None:
         """Start watching in this process, the data brought up to date first."""
-        if self._process == os.getpid():
+        if self._pid == os.getpid():
             return
         with self._lock:
-            if self._process != os.getpid():
-                self._process = os.getpid()
+            if self._pid != os.getpid():
+                self._pid = os.getpid()
                 self._store.keep_current()
                 arguments = (weakref.ref(self._store), *self._times)
                 threading.Thread(target=_watch, args=arguments, name="watcher", daemon=True).start()

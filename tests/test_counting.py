@@ -8,7 +8,14 @@ from builders import answered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.counting import as_known, beyond, doubt_clock, in_order, latest_time, records
+from store.counting import (
+    doubt_clock,
+    from_the_future,
+    in_order,
+    latest_time,
+    sound_polls,
+    under_present_names,
+)
 from store.history import Log, PollLine
 from store.records import Poll
 from store.text import rfc3339
@@ -41,7 +48,7 @@ def test_a_line_counts_once_and_in_its_own_category() -> None:
     """Repeats, in whichever of the files, and other categories' polls are damage by line."""
     one, two = poll(1, slug="old"), poll(2)
     stray = poll(3, slug="stray")
-    rows, problems = records([log("old", one, one), log("new", two, one, stray, two)])
+    rows, problems = sound_polls([log("old", one, one), log("new", two, one, stray, two)])
     assert [(stored.file, stored.poll) for stored in rows] == [("old", one), ("new", two)]
     found = [str(problem).replace("a damaged record is left out: ", "") for problem in problems]
     assert found == [
@@ -54,7 +61,7 @@ def test_a_line_counts_once_and_in_its_own_category() -> None:
 
 def test_no_message_is_as_long_as_what_it_is_about() -> None:
     """A slug that is none is not repeated, however long it is."""
-    _, [problem] = records([log("new", poll(1, slug="x" * 5000))])
+    _, [problem] = sound_polls([log("new", poll(1, slug="x" * 5000))])
     assert "a poll of something else, which" in problem.message
 
 
@@ -101,10 +108,10 @@ def test_what_is_yet_to_come_is_told_unless_it_is_withheld() -> None:
     """Ten minutes are two clocks' difference; later is a wrong one."""
     assert latest_time(NOW) == "2026-11-02T06:10:00Z"
     late = answered("A", ["X"], "2026-11-02T06:10:01Z", slug="new")
-    rows, _ = records([log("new", poll(1), late)])
-    assert [stored.poll for stored in beyond(rows, (), NOW)] == [late]
-    assert beyond(rows, {late.id}, NOW) == []
-    assert beyond(rows, (), NOW + timedelta(seconds=1)) == []
+    rows, _ = sound_polls([log("new", poll(1), late)])
+    assert [stored.poll for stored in from_the_future(rows, (), NOW)] == [late]
+    assert from_the_future(rows, {late.id}, NOW) == []
+    assert from_the_future(rows, (), NOW + timedelta(seconds=1)) == []
 
 
 def test_a_clock_is_doubted_where_it_is_rather_that_than_a_record() -> None:
@@ -122,6 +129,6 @@ def test_a_clock_is_doubted_where_it_is_rather_that_than_a_record() -> None:
 def test_a_poll_is_its_assistants_under_the_present_name() -> None:
     """A former name leads to the present one; all else stays as it was written."""
     old = poll(1, "Old")
-    [known] = as_known([old], {"Old": "New"})
+    [known] = under_present_names([old], {"Old": "New"})
     assert known == msgspec.structs.replace(old, model="New")
-    assert as_known([old], {"Other": "New"}) == as_known([old], {}) == [old]
+    assert under_present_names([old], {"Other": "New"}) == under_present_names([old], {}) == [old]

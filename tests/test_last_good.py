@@ -134,8 +134,8 @@ def test_a_governing_file_that_breaks_while_a_server_runs_changes_no_answer(
     (problem,) = health["problems"]
     assert problem.startswith(f"{name}:")
     assert [p.file for p in store.snapshot.unpublishable] == [name]
-    unsettled = store.snapshot.unsettled
-    assert (unsettled is not None) == (name in ("site.json", "models.json"))
+    blocker = store.snapshot.blocks_polling
+    assert (blocker is not None) == (name in ("site.json", "models.json"))
     (data / name).write_text(text, encoding="utf-8")
     store.reload()
     assert store.problems == ()
@@ -291,7 +291,7 @@ def test_invented_answers_are_never_taken_for_real_ones(
         for path in ("/", "/best/crm-software", "/llms.txt", "/api/v1/README.md"):
             assert "invented" in client.get(path).text, path
         snapshot = one.extensions["store"].snapshot
-        assert str(snapshot.unsettled).startswith(said)
+        assert str(snapshot.blocks_polling).startswith(said)
     done = command(data, "check")
     assert done.exit_code == 1
     assert said in done.stdout

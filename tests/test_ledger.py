@@ -128,8 +128,8 @@ def test_no_order_of_times_leaves_a_day_open_or_a_line_unclosed(days: list[str],
     lines = [line(f"2026-01-{day}" if day else "") + b"\n" for day in days]
     ledger = Ledger()
     for entry in ledger.open_entries("x", stamps(b"".join(lines[:cut]))):
-        ledger.add(entry)
-        ledger.close(ledger.head(entry.day))
+        ledger.take_entry(entry)
+        ledger.take_head(ledger.head(entry.day))
     data = b"".join(lines)
     closed, size = ledger.closed, ledger.last("x").bytes
     entries = ledger.open_entries("x", stamps(data[size:]))

@@ -336,7 +336,7 @@ def picture(store: Store) -> dict[str, Any]:
             for slug, line_index in snapshot.line_indexes.items()
         },
         "read": {slug: (r.last_poll, r.states) for slug, r in snapshot.aggregates.items()},
-        "polled": snapshot.polled,
+        "poll_states": snapshot.poll_states,
         "present": snapshot.present,
         "search": [summary.index.search(q, 10) for q in ("crm", "Zoho", "help desk", "mail")],
     }
@@ -423,7 +423,7 @@ def test_while_nothing_can_be_derived_nobody_is_asked_twice(
     monkeypatch.setattr("store.store.derive", broken)
     [recorded] = store.record([answered("C", ["Pipedrive"])], TIMES[-1])
     store.keep_current()
-    assert "C" not in store.snapshot.polled["crm-software"].ever
+    assert "C" not in store.snapshot.poll_states["crm-software"].ever
     states = PollLog(store.history, Clock(lambda: now)).states_of("crm-software", catalogue)
     assert states.ever["C"].answered_at == recorded.polled_at
 

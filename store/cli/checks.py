@@ -16,9 +16,9 @@ from store.rankings import names as naming
 from store.rankings.curation import NameResolution
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import listed, some
-from store.records import Assistant, Poll, Problem, Severity
+from store.records import TOPICS, Assistant, Poll, Problem, Severity
 from store.search.words import words_of
-from store.snapshot import TOPICS, Snapshot, derive
+from store.snapshot import Snapshot, derive
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
@@ -114,11 +114,11 @@ def in_history(
     ahead: dict[str, list[PollLine]] = {}
     for slug, own in files_of.items():
         logs = [history.read(file) for file in own]
-        stored, problems = counting.records(logs, catalogue.withheld)
+        stored, problems = counting.sound_polls(logs, catalogue.withheld)
         yield from problems
-        if late := counting.beyond(stored, catalogue.withheld, now):
+        if late := counting.from_the_future(stored, catalogue.withheld, now):
             ahead[slug] = late
-        polls = counting.as_known((line.poll for line in stored), catalogue.former_names)
+        polls = counting.under_present_names((line.poll for line in stored), catalogue.former_names)
         models.update(poll.model for poll in polls)
         named = {str(x.poll.instrument): x for x in stored[::-1] if x.poll.instrument} | named
         of_samples += sum(poll.is_invented for poll in polls)
@@ -133,7 +133,7 @@ def in_history(
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
     yield from _without_text(named, catalogue)
-    if contradiction := counting.invented(of_samples, catalogue.site):
+    if contradiction := counting.undeclared_sample(of_samples, catalogue.site):
         yield contradiction
     yield from _retired(models, catalogue)
     never = [slug for slug in catalogue.categories if not any(map(newest.get, files_of[slug]))]

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from store.cli import app_settings, plural, refuse, unknown_slug, with_data
-from store.counting import doubt_clock, invented
+from store.counting import doubt_clock, undeclared_sample
 from store.disk import check_room, is_full
 from store.files import Catalogue, Files
 from store.history import History, HistoryError
@@ -161,7 +161,9 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     due_polls = session.log.look(session.catalogue)
     for sentence in _unread(session, due_polls, pretends=run.pretends):
         click.echo(sentence, err=True)
-    fault = invented(sum(s.invented for s in due_polls.states.values()), session.catalogue.site)
+    fault = undeclared_sample(
+        sum(s.invented for s in due_polls.states.values()), session.catalogue.site
+    )
     refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
     pairs = [
         p

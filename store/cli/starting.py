@@ -16,9 +16,8 @@ from msgspec.structs import replace
 from store.cli import local, schemas, unknown_slug
 from store.ledger import FOLDER as PROOF
 from store.ledger import LEDGER
-from store.records import FOLDERS, SINGLE, Topics
+from store.records import FOLDERS, SINGLE, TOPICS, Topics
 from store.settings import SHIPPED_DATA
-from store.snapshot import TOPICS
 
 NAMES = (*FOLDERS, "history", PROOF, *SINGLE, "schemas")
 """The parts of a data directory. Where one of these is, nothing is written."""

@@ -106,7 +106,7 @@ def _kept_heads(text: str) -> Sequence[Head]:
     if match := re.fullmatch(r"(\d{4}-\d\d-\d\d):([0-9a-fA-F]{64})", text):
         return [Head(match[1], root=match[2].lower())]
     try:
-        heads = list(ledger.records(text, Path(text).read_bytes(), Head))
+        heads = list(ledger.decode_records(text, Path(text).read_bytes(), Head))
     except OSError as error:
         reason = f"{text} cannot be read: {error.strerror}; name a file of heads, or DAY:ROOT"
         raise click.BadParameter(reason, param_hint="--against") from None

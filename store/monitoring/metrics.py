@@ -129,7 +129,10 @@ def _of_store(
     snapshot = store.snapshot
     leader = scheduler.polling if scheduler else None
     values: Mapping[str, tuple[str, float | None]] = {
-        "spent_today_usd": ("What today's polls cost.", usd_on(today, snapshot.polled.values())),
+        "spent_today_usd": (
+            "What today's polls cost.",
+            usd_on(today, snapshot.poll_states.values()),
+        ),
         "budget_usd": ("daily_usd of site.json.", snapshot.catalogue.site.daily_usd),
         "looked_timestamp_seconds": ("When the files were last looked at.", store.looked_at),
         "export_timestamp_seconds": ("When the data was last exported.", store.exported_at),

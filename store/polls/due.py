@@ -14,13 +14,13 @@ from msgspec import Struct
 
 from store.counting import (
     CLOCK_TOLERANCE,
-    as_known,
-    beyond,
+    from_the_future,
     history_files,
     in_order,
     latest_time,
     losses,
-    records,
+    sound_polls,
+    under_present_names,
 )
 from store.disk import signature_at
 from store.files import Catalogue
@@ -236,12 +236,12 @@ class PollLog:
         logs = [self.history.read(file) for file in history_files(slug, catalogue.categories)]
         for problem in losses(logs):
             raise HistoryError(str(problem))
-        stored, _ = records(logs, catalogue.withheld)
-        if ahead := beyond(stored, catalogue.withheld, now):
+        stored, _ = sound_polls(logs, catalogue.withheld)
+        if ahead := from_the_future(stored, catalogue.withheld, now):
             raise AheadError(slug, max(ahead, key=lambda late: late.poll.polled_at), now)
         latest, ordered = latest_time(now), in_order(stored, catalogue.withheld)
         polls = (line.poll for line in ordered if line.poll.polled_at <= latest)
-        return as_known(polls, catalogue.former_names)
+        return under_present_names(polls, catalogue.former_names)
 
     def usd_on(self, day: str) -> float:
         """Return what the polls of a UTC day cost, as of the last look at each category."""

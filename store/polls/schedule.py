@@ -85,7 +85,7 @@ class Schedule:
         self._kept_at = -math.inf
         self._busy: set[str] = set()
         self._fault: str | None = None
-        self._unsettled: Problem | None = None
+        self._blocker: Problem | None = None
         self._statuses: dict[str, AssistantStatus] = {}
         logging.getLogger("apscheduler").setLevel(logging.ERROR)  # each round has a line of ours
         # a pool for 64 assistants at once; a look that is late is made all the same
@@ -177,9 +177,9 @@ class Schedule:
     def _keep_jobs(self) -> None:
         """Give every assistant a job, also one that is gone while a batch of it is open."""
         self._store.keep_current()
-        if (unsettled := self._store.snapshot.unsettled) and unsettled != self._unsettled:
-            log.warning("nothing is polled until this is mended: %s", unsettled)
-        self._unsettled = unsettled
+        if (blocker := self._store.snapshot.blocks_polling) and blocker != self._blocker:
+            log.warning("nothing is polled until this is mended: %s", blocker)
+        self._blocker = blocker
         names = {assistant.name for assistant in self._store.snapshot.catalogue.assistants}
         names |= {batch.assistant.name for batch in self._files.all() if batch.is_open}
         now = datetime.now(UTC)
@@ -205,7 +205,7 @@ class Schedule:
         """Look after one assistant; what needs a person is logged once."""
         status = self._statuses.setdefault(name, AssistantStatus(name))
         is_resting = status.resumes_at > time.monotonic()
-        if self._stop.is_set() or is_resting or self._store.snapshot.unsettled:
+        if self._stop.is_set() or is_resting or self._store.snapshot.blocks_polling:
             return
         self._busy.add(name)
         before = status.faults

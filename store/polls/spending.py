@@ -1,4 +1,4 @@
-"""The ledger of money: what a question may cost is reserved before it is sent, then settled.
+"""The account of money: what a question may cost is reserved before it is sent, then settled.
 
 What a provider states is charged, however large; where nothing is known the reserve stays.
 Amounts are whole micro-dollars: sums are exact.

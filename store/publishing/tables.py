@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct
 
-from store.counting import as_known, history_files
+from store.counting import history_files, under_present_names
 from store.rankings.merging import PLACES, ResolvedAnswer, Wordings, count, merge, standing_wording
 from store.records import Poll
 from store.snapshot import Snapshot
@@ -89,7 +89,9 @@ def rankings_by_day(
         id_: snapshot.products[id_].slug for id_ in resolved.values() if id_ in snapshot.products
     }
     former = snapshot.catalogue.former_names
-    successes = {place: as_known([poll], former)[0] for place, poll in polls if poll.succeeded}
+    successes = {
+        place: under_present_names([poll], former)[0] for place, poll in polls if poll.succeeded
+    }
     places: list[int] = []
     collected: Wordings[ResolvedAnswer] = Wordings(aggregate.category.question)
     newest = None

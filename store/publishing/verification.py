@@ -80,12 +80,12 @@ class Journal(Ledger):
     instruments: dict[str, str] = field(default_factory=dict)
     unseen: str = ""
 
-    def add(self, entry: LedgerEntry) -> None:
+    def take_entry(self, entry: LedgerEntry) -> None:
         """Take in the next line of the ledger."""
         if entry.accepted:
             self.entries.pop(entry.file, None)
         self.entries.setdefault(entry.file, []).append((entry, self.closed))
-        super().add(entry)
+        super().take_entry(entry)
 
     def __str__(self) -> str:
         """Say how many lines and heads there are, and which are odd."""
@@ -116,7 +116,7 @@ def read_ledger(folder: Folder, witnesses: Sequence[Head]) -> Journal:
             number = data.count(b"\n") + 1
             raise Difference(f"{name}:{number}: the line is cut short")
     try:
-        journal = Journal(head_lines=[*ledger.records(HEADS, texts[HEADS], Head)])
+        journal = Journal(head_lines=[*ledger.decode_records(HEADS, texts[HEADS], Head)])
         ledger.parse(texts[LEDGER], texts[HEADS], journal)
     except LedgerError as error:
         raise Difference(str(error).removeprefix(f"{FOLDER}/")) from None
@@ -154,7 +154,7 @@ def check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
                 raise Difference(f"{where}:{number}: {error}") from None
             journal.damaged += 1
     stamps = [stamp(line, published=is_evidence) for line in lines]
-    after = [*accumulate(stamps, ledger.extend, initial=ledger.start(file))]
+    after = [*accumulate(stamps, ledger.extend, initial=ledger.empty_entry(file))]
     first = 0
     for entry, closed in entries:
         there = after[min(entry.lines, len(lines))]

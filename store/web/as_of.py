@@ -5,7 +5,7 @@ Why: store/README.md, As of.
 
 from collections.abc import Callable, Sequence
 
-from store.counting import LineIndex, as_known
+from store.counting import LineIndex, under_present_names
 from store.ledger import LedgerEntry, day_after
 from store.line_codec import POLL_DECODER
 from store.rankings import aggregates, leaderboards
@@ -77,7 +77,7 @@ def polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[P
         positions = [i for i in positions if index.line[i] <= ends[index.file[i]]]
     polls = map(POLL_DECODER.decode, lines(index, positions))
     present = (poll for poll in polls if is_closed or poll.polled_at[:10] <= day)
-    return as_known(present, snapshot.catalogue.former_names)
+    return under_present_names(present, snapshot.catalogue.former_names)
 
 
 def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leaderboard | None:

@@ -51,7 +51,7 @@ def refuse_category(view: View, slug: str, address: Callable[[str], str]) -> NoR
     check_history(view)  # else every slug would be called unknown
     if fault := snapshot.fault_of(slug):
         raise _unavailable(slug, fault)
-    if deleted := snapshot.gone(slug):
+    if deleted := snapshot.deleted_category(slug):
         answered = deleted.last_success
         last = f"its last answer is of {answered[:10]}" if answered else "it was never answered"
         why = f'The category "{slug}" is gone: {last}. Its polls stay at '

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from store.counting import as_known
+from store.counting import under_present_names
 from store.line_codec import POLL_DECODER
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import Entry, best_ranks
@@ -102,7 +102,9 @@ def _product_mentions(view: View, product: ProductProfile, slug: str) -> Iterato
         # Decoding costs more than looking; an escape may spell a name otherwise.
         if b"\\" not in line and not any(spelling in line for spelling in spellings):
             continue
-        [poll] = as_known([POLL_DECODER.decode(line)], view.snapshot.catalogue.former_names)
+        [poll] = under_present_names(
+            [POLL_DECODER.decode(line)], view.snapshot.catalogue.former_names
+        )
         if pick := _pick(view, poll.ranking, product, slug):
             yield ProductMention(slug, poll, aggregate.category, pick)
             left -= 1
