@@ -94,7 +94,7 @@ def category_verdict(
         missed_by_model={
             answer.model: _missed(view, answer)
             for answer in board.counted
-            if answer.answered.poll.missed  # else the model is not among the keys
+            if answer.answered.poll.missed  # documented: only models that named one are keys
         },
         answers={
             answer.model: wire.AnswerStamp(
@@ -128,7 +128,7 @@ def _agreement(view: View, board: Leaderboard) -> wire.Agreement | None:
     if agreement is None:
         return None
     product = view.snapshot.products[agreement.product]
-    # While nothing is measured, an assistant's own noise is not, either.
+    # Without contenders there is no measurement to set the noise beside.
     noise = board.repeatability if board.certainty.contenders else None
     relative = noise.relative_overlap if noise else None
     return wire.Agreement(
