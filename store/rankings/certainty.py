@@ -170,8 +170,8 @@ class Comparison:
     @property
     def contenders(self) -> list[ProductId]:
         """The product with most mean points, and all that it is not ahead of."""
-        leader = self.order[0]
-        return [product for product in self.order if not self.is_ahead(leader, product)]
+        top = self.order[0]
+        return [product for product in self.order if not self.is_ahead(top, product)]
 
     def level(self, first: ProductId, *, tied: bool) -> Level:
         """Return how sure it is that a published #1 is first."""
