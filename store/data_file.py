@@ -388,7 +388,7 @@ class _Scan:
 
 def _mistake(error: json.JSONDecodeError) -> tuple[int, str]:
     """Return offset and sentence of what is wrong where the decoder stopped."""
-    text, at, reason = error.doc, error.pos, error.msg
+    text, at, reason = error.doc, error.pos, error.msg.removesuffix(" at")
     here = text[at : at + 1]
     # At a comma too many Python 3.13 stops at the comma, earlier versions at the bracket behind it.
     comma = at if here == "," else len(text[:at].rstrip()) - 1

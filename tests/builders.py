@@ -67,12 +67,19 @@ def answered(
 ) -> Poll:
     """A successful poll that ranks these names, best first, sealed as in history.
 
-    Each pick's reason is "<model> on <name>"; ``domains`` maps names to domains.
+    ``reasons`` maps names to reasons (else "<model> on <name>"), ``domains`` names to domains.
     """
     domains: Mapping[str, str] = fields.pop("domains", {})
+    reasons: Mapping[str, str | None] = fields.pop("reasons", {})
     missed: Sequence[str] = fields.pop("missed", ())
     ranking = tuple(
-        Pick(rank, name, domains.get(name), f"{model} on {name}", (f"{model} would fix {name}",))
+        Pick(
+            rank,
+            name,
+            domains.get(name),
+            reasons.get(name, f"{model} on {name}"),
+            (f"{model} would fix {name}",),
+        )
         for rank, name in enumerate(names, start=1)
     )
     poll = Poll(

@@ -26,7 +26,7 @@ def carry_out(order: dict[str, Any], directory: Path, url: str, name: str) -> No
     data.now = datetime.fromisoformat(order["now"])
     data.proxy = url if name == "Grok" else None
     session = data.session()
-    session.log.look(session.catalogue)
+    session.polling.look(session.catalogue)
     work = Batching(session, name, Summary())
     if order["after"]:
         signal.setitimer(signal.ITIMER_REAL, order["after"])

@@ -14,7 +14,7 @@ from store.files import Files
 from store.history import History
 from store.polls.batch_files import Batch, BatchFiles
 from store.polls.clocks import Clock
-from store.polls.due import Pair, PollLog, Rounds
+from store.polls.due import Pair, PollingReader, Rounds
 from store.polls.poller import Plan, take_turn
 from store.polls.sending import Limits
 from store.polls.session import PollSession, Summary
@@ -55,7 +55,7 @@ class PollingWorld:
         settings = Settings(data_dir=self.directory, environ=environ, proxy=self.proxy)
         record = partial(append, history, catalogue)
         session = PollSession(
-            settings, catalogue, PollLog(history, clock), record, self.stop, run_usd
+            settings, catalogue, PollingReader(history, clock), record, self.stop, run_usd
         )
         session.limits = self.limits
         return session
@@ -97,5 +97,5 @@ class PollingWorld:
     def spent(self) -> float:
         """What the ledger has for today, in US dollars."""
         session = self.session()
-        session.log.look(session.catalogue)
+        session.polling.look(session.catalogue)
         return session.budget.usd_today()

@@ -540,7 +540,7 @@ def test_a_ledger_begun_anew_is_not_the_datasets(copy: Path) -> None:
 def test_a_bomb_is_not_unpacked(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No more is unpacked than the ledger says that lines have, and what open days may add."""
     (dataset / EVIDENCE).write_bytes(gzip.compress(b"\n" * 1_000_000))
-    monkeypatch.setattr("store.publishing.verification.OPEN", 1000)
+    monkeypatch.setattr("store.publishing.verification.MAX_OPEN_BYTES", 1000)
     assert re.match(
         rf"{EVIDENCE}: it is cut short, or holds more than [\d,]+ bytes", refused(dataset)
     )

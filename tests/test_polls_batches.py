@@ -59,7 +59,7 @@ class Queue:
     def follow(self, *, cancel: bool = False) -> Work:
         """Look after all of them."""
         session = self.data.session()
-        session.log.look(session.catalogue)
+        session.polling.look(session.catalogue)
         work = Work(session, self.name, Summary())
         work.follow(cancel=cancel)
         return work

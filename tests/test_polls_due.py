@@ -14,7 +14,7 @@ from store.counting import CLOCK_TOLERANCE
 from store.files import Files
 from store.history import History, Log
 from store.polls.clocks import Clock
-from store.polls.due import ALWAYS, DuePolls, Pair, PollLog, Rounds, levels
+from store.polls.due import ALWAYS, Pair, PollingReader, PollingState, Rounds, levels
 from store.rankings.certainty import Certainty, Level
 from store.rankings.poll_states import PollState, PollStates, poll_states
 from store.records import Assistant, FailureKind, Site
@@ -173,14 +173,14 @@ def data(tmp_path: Path) -> Path:
     return write_data(tmp_path / "data", categories=titles, models=("A", "B"), polls=polls)
 
 
-def log_of(data: Path, now: datetime = T) -> PollLog:
-    """The poll log of a data directory at a time."""
-    return PollLog(History(data / "history"), Clock(lambda: now))
+def reader_of(data: Path, now: datetime = T) -> PollingReader:
+    """The reader of a data directory at a time."""
+    return PollingReader(History(data / "history"), Clock(lambda: now))
 
 
-def due_in(data: Path, now: datetime = T) -> DuePolls:
+def state_in(data: Path, now: datetime = T) -> PollingState:
     """What is due by the files."""
-    return log_of(data, now).look(Files(data).scan())
+    return reader_of(data, now).look(Files(data).scan())
 
 
 def slugs(pairs: list[Pair]) -> list[str]:
@@ -190,7 +190,7 @@ def slugs(pairs: list[Pair]) -> list[str]:
 
 def test_due_pairs_come_longest_waiting_first(data: Path) -> None:
     """Never polled first, then the oldest; equals by slug; what is not due stays out."""
-    stands = due_in(data)
+    stands = state_in(data)
     pairs = [pair(slug) for slug in ("twin", "new", "old", "never")]
     assert slugs(stands.due(pairs, WEEKLY, T)) == ["never", "old", "twin"]
     assert slugs(stands.due(pairs, WEEKLY, T + timedelta(days=6))) == [
@@ -207,7 +207,7 @@ def test_due_pairs_come_longest_waiting_first(data: Path) -> None:
 def test_a_round_is_counted_with_the_answers_it_lacks(data: Path) -> None:
     """So that its cost and its length are known before."""
     append(data, [answered("A", ["X"], at(), slug="old")])
-    stands, pairs = due_in(data), [pair(slug) for slug in ("new", "old", "twin", "never")]
+    stands, pairs = state_in(data), [pair(slug) for slug in ("new", "old", "twin", "never")]
     due = stands.due(pairs, THREE, T)
     assert slugs(due) == ["never", "twin", "new", "old"]
     rest = Counter(slugs(stands.rest_of_rounds(due, THREE, T)))
@@ -216,36 +216,36 @@ def test_a_round_is_counted_with_the_answers_it_lacks(data: Path) -> None:
 
 def test_only_what_changed_is_read(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What did not change is not read again; what another process appended is."""
-    log, catalogue = log_of(data), Files(data).scan()
-    log.look(catalogue)
+    reader, catalogue = reader_of(data), Files(data).scan()
+    reader.look(catalogue)
     read: list[str] = []
-    original = log.history.read
+    original = reader.history.read
 
     def reading(slug: str) -> Log:
         read.append(slug)
         return original(slug)
 
-    monkeypatch.setattr(log.history, "read", reading)
-    log.look(catalogue)
+    monkeypatch.setattr(reader.history, "read", reading)
+    reader.look(catalogue)
     assert read == ["never"], "no file can be compared with none"
     append(data, [answered("A", ["X"], at(), slug="old")])
-    stands = log.look(catalogue)
+    stands = reader.look(catalogue)
     assert sorted(read) == ["never", "never", "old"]
     assert stands.states["old"].ever["A"].polled_at == at()
 
 
 def test_what_cannot_be_read_is_not_due(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody knows what was asked nothing is paid for again; it is read when it can be."""
-    log, catalogue = log_of(data), Files(data).scan()
-    log.look(catalogue)
+    reader, catalogue = reader_of(data), Files(data).scan()
+    reader.look(catalogue)
     append(data, [answered("A", ["X"], at(), slug="old")])
     with monkeypatch.context() as patched:
         replace_os(patched, UnreadableFiles("old.jsonl"))
-        for stands in (due_in(data), log.look(catalogue)):
+        for stands in (state_in(data), reader.look(catalogue)):
             sentences = [str(error) for error in stands.unread]
             assert sentences == ["history/old.jsonl:1:1: cannot be read: Input/output error"]
             assert stands.due([pair("old")], WEEKLY, T + timedelta(days=30)) == []
-    for stands in (due_in(data), log.look(catalogue)):
+    for stands in (state_in(data), reader.look(catalogue)):
         assert stands.unread == []
         assert stands.due([pair("old")], WEEKLY, T) == []
         assert slugs(stands.due([pair("old")], WEEKLY, T + timedelta(days=7))) == ["old"]
@@ -261,25 +261,25 @@ def test_former_slugs_count(tmp_path: Path) -> None:
             answered("A", ["X"], at(), slug="new"),
         ],
     )
-    state = due_in(data).states["new"].present["A"]
+    state = state_in(data).states["new"].present["A"]
     assert (state.polled_at, state.failed_at) == (at(), ())
 
 
 def test_a_new_question_is_due_at_once(data: Path) -> None:
     """Polls of another wording hold nobody up, but money spent on them is spent."""
     pairs = [pair("new")]
-    assert due_in(data).due(pairs, WEEKLY, T) == []
+    assert state_in(data).due(pairs, WEEKLY, T) == []
     path = data / "categories" / "new.json"
     asked = json.loads(path.read_text(encoding="utf-8"))
     write_json(path, {**asked, "question": "Which is best?"})
-    assert due_in(data).due(pairs, WEEKLY, T) == pairs
-    assert [state.failure for state in due_in(data).of_model("B")] == ["auth"]
+    assert state_in(data).due(pairs, WEEKLY, T) == pairs
+    assert [state.failure for state in state_in(data).of_model("B")] == ["auth"]
     tried = failed("A", "timeout", at(hours=-1), slug="new", question="Which is best?")
     append(data, [tried])
-    assert due_in(data).due(pairs, WEEKLY, T) == []
-    assert due_in(data).due(pairs, WEEKLY, T + timedelta(hours=5)) == pairs
+    assert state_in(data).due(pairs, WEEKLY, T) == []
+    assert state_in(data).due(pairs, WEEKLY, T + timedelta(hours=5)) == pairs
     write_json(path, {**asked, "question": "So?", "former_questions": [asked["question"]]})
-    assert due_in(data).due(pairs, WEEKLY, T) == []
+    assert state_in(data).due(pairs, WEEKLY, T) == []
 
 
 def test_where_a_poll_is_yet_to_come_nothing_is_asked(data: Path) -> None:
@@ -287,13 +287,13 @@ def test_where_a_poll_is_yet_to_come_nothing_is_asked(data: Path) -> None:
     wrong = answered("B", ["X"], "9000-12-31T23:59:59Z", slug="old")
     append(data, [wrong])
     pairs = [pair("old"), pair("old", "B")]
-    stands = due_in(data)
+    stands = state_in(data)
     [error] = stands.unread
     assert str(error).startswith("history/old.jsonl:2:1: a poll of 9000-12-31T23:59:59Z, which is")
     assert stands.due(pairs, WEEKLY, T) == []
     reason = {wrong.id: {"reason": "wrong clock", "date": "2026-11-02"}}
     write_json(data / "withheld.json", {"version": 1, "withheld": reason})
-    assert slugs(due_in(data).due(pairs, WEEKLY, T)) == ["old", "old"]
+    assert slugs(state_in(data).due(pairs, WEEKLY, T)) == ["old", "old"]
     assert Rounds(3650).due_at(poll_states([wrong])["B"]).year == 9010
 
 
@@ -302,22 +302,22 @@ def test_a_withheld_poll_was_asked_all_the_same(data: Path) -> None:
     [stored, _] = History(data / "history").read("new").polls
     why = {stored.poll.id: {"reason": "A slur", "date": "2026-11-02"}}
     write_json(data / "withheld.json", {"version": 1, "withheld": why})
-    assert due_in(data).due([pair("new")], WEEKLY, T) == []
+    assert state_in(data).due([pair("new")], WEEKLY, T) == []
 
 
 def test_damage_holds_nobody_up(data: Path) -> None:
     """A copied line is no poll, so what it repeats decides."""
     path = data / "history" / "new.jsonl"
     path.write_bytes(path.read_bytes() + (data / "history" / "old.jsonl").read_bytes())
-    assert slugs(due_in(data).due([pair("new")], WEEKLY, T + timedelta(days=6))) == ["new"]
+    assert slugs(state_in(data).due([pair("new")], WEEKLY, T + timedelta(days=6))) == ["new"]
 
 
 def test_a_renamed_assistant_is_not_asked_again(data: Path) -> None:
     """Its polls under a former name are its own."""
     models = [{"name": "Z", "api": "sample", "former_names": ["A"]}]
     write_json(data / "models.json", {"version": 1, "models": models})
-    assert due_in(data).due([pair("new", "Z")], WEEKLY, T) == []
-    assert slugs(due_in(data).due([pair("old", "Z")], WEEKLY, T)) == ["old"]
+    assert state_in(data).due([pair("new", "Z")], WEEKLY, T) == []
+    assert slugs(state_in(data).due([pair("old", "Z")], WEEKLY, T)) == ["old"]
 
 
 # ---------------------------------------------------------------- what is not clear
@@ -341,7 +341,7 @@ def unclear(most: int, today: str = "2026-11-21") -> str:
     """Whom to ask, where all answered on the 20th."""
     polls = [answered(model, ["X"], "2026-11-20T06:00:00Z") for model in "AB"]
     states = PollStates.of(polls, category())
-    stands = DuePolls(dict.fromkeys(CERTAINTIES, states))
+    stands = PollingState(dict.fromkeys(CERTAINTIES, states))
     pairs = stands.unclear(PAIRS, most, CERTAINTIES, today)
     return " ".join(f"{pair.slug}{pair.assistant.name}" for pair in pairs)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from store.rankings import aggregates, certainty, leaderboards, sentences
 from store.rankings.certainty import Comparison, student
 from store.rankings.experiments import own_maker_advantages
-from store.rankings.merging import LoggedAnswer, Places, RunKey
+from store.rankings.merging import LoggedAnswer, ProductsByRank, RunKey
 from store.rankings.names import Names
 from store.rankings.runs import MAX_DAYS, Run
 from store.records import Poll, Site
@@ -23,13 +23,13 @@ EXAMPLE = "XYZVW XYZWV YXZVU · XZWYV YXZUW XYWZU · YXWZV XYZWU YWXZU · XWYZU 
 """Three answers of four assistants, newest first."""
 
 
-def run_of(answers: Sequence[Places], model: str = "A", per_day: int = 1) -> Run:
+def run_of(answers: Sequence[ProductsByRank], model: str = "A", per_day: int = 1) -> Run:
     """An assistant's run of these answers, oldest first, so many a day."""
-    asking = RunKey(model, "What is best?", None, "v1")
-    run = Run(asking)
+    key = RunKey(model, "What is best?", None, "v1")
+    run = Run(key)
     for number, places in enumerate(answers):
         day = 739_000 + number // per_day
-        run.add(LoggedAnswer(asking, f"{date(day)}T06:00:00Z", places))
+        run.add(LoggedAnswer(key, f"{date(day)}T06:00:00Z", places))
     return run
 
 
@@ -115,7 +115,7 @@ def test_the_relation_is_what_its_definition_says(runs: list[Run]) -> None:
     """Sums that grow answer by answer give what the days give that are compared afresh."""
     comparison = comparison_of(*runs)
     told = {
-        run.asking.model: [
+        run.key.model: [
             (a.polled_at[:10], {p: i for i, p in enumerate(a.places, 1) if p}) for a in run.answers
         ]
         for run in runs
@@ -134,12 +134,12 @@ def test_repeats_of_a_day_never_stand_for_more_days() -> None:
     assert repeated.limit("X", "Y") == pytest.approx(single.limit("X", "Y"))
     mixed = run_of([("X", "Y", None, None, None), ("Y", "X", None, None, None)] * 3, per_day=2)
     assert mixed.mean_points("X") == mixed.mean_points("Y") == 4.5
-    assert mixed.squares("X", "Y") == 0
+    assert mixed.squared_deviations("X", "Y") == 0
 
 
 def test_the_newest_260_days_count() -> None:
     """A run never grows longer, and its sums forget what it has left behind."""
-    answers: list[Places] = [("X", None, None, None, None)] * 40
+    answers: list[ProductsByRank] = [("X", None, None, None, None)] * 40
     answers += repeat(("Y", "Z", None, None, None), MAX_DAYS)
     run = run_of(answers)
     assert len(run.days) == MAX_DAYS
@@ -149,7 +149,7 @@ def test_the_newest_260_days_count() -> None:
 
 def test_under_three_days_of_one_or_twelve_of_all_nothing_is_measured() -> None:
     """Three days of each of four assistants are enough; of three assistants they are not."""
-    day: Places = ("X", "Y", None, None, None)
+    day: ProductsByRank = ("X", "Y", None, None, None)
     assert not comparison_of(*[run_of([day] * n) for n in (2, 9, 9, 9)]).is_measured
     assert not comparison_of(*[run_of([day] * 3)] * 3).is_measured
     assert comparison_of(*[run_of([day] * 3)] * 4).is_measured
@@ -180,7 +180,7 @@ def name(product: str) -> str:
 
 def sentence(found: leaderboards.Leaderboard) -> str:
     """The sentence of a board, as the answers tell it."""
-    return sentences.certainty(found, name)
+    return sentences.certainty_sentence(found, name)
 
 
 SENTENCES = {
@@ -294,7 +294,7 @@ def test_of_products_tied_at_the_top_the_first_by_name_has_the_level() -> None:
     found = board(*polls(tie))
     assert {entry.tied for entry in found.entries[:2]} == {True}
     assert found.entries[0].product == "=x"
-    assert (found.certainty.level, found.certainty.above) == ("contradicted", ("=y",))
+    assert (found.certainty.level, found.certainty.ahead_of_first) == ("contradicted", ("=y",))
     assert sentence(found) == (
         "Tied: the latest answers put X and Y level; over 22 answers Y is ahead of X."
     )

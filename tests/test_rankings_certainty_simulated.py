@@ -17,11 +17,11 @@ import pytest
 from conftest import Report
 
 from store.rankings.certainty import Comparison, presence
-from store.rankings.merging import LoggedAnswer, Places, RunKey, first_of
+from store.rankings.merging import LoggedAnswer, ProductsByRank, RunKey, merged_first
 from store.rankings.rounds import LeaderChange, Leaders
 from store.rankings.runs import Run
 
-Ask = Callable[[], Places]
+Ask = Callable[[], ProductsByRank]
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +40,7 @@ def assistant(random: Random, taste: Sequence[float], noise: float) -> Ask:
     """Asks one assistant: products in the order of exponential clocks, faster where it likes."""
     rates = {p: math.exp(-value / noise) for p, value in zip(PRODUCTS, taste, strict=True)}
 
-    def ask() -> Places:
+    def ask() -> ProductsByRank:
         clocks = {p: -math.log(random.random()) * rate for p, rate in rates.items()}
         return tuple(sorted(PRODUCTS, key=clocks.__getitem__)[:5])
 
@@ -57,10 +57,10 @@ def new_run(model: str, version: str = "old") -> Run:
     return Run(RunKey(model, "What is best?", None, version))
 
 
-def add(run: Run, week: int, places: Places) -> None:
+def add(run: Run, week: int, places: ProductsByRank) -> None:
     """Add one answer in a week."""
     day = dt.date(2025, 1, 6) + dt.timedelta(weeks=week)
-    run.add(LoggedAnswer(run.asking, f"{day}T06:00:00Z", places))
+    run.add(LoggedAnswer(run.key, f"{day}T06:00:00Z", places))
 
 
 def test_presence_covers_what_it_says(report: Report) -> None:
@@ -115,7 +115,7 @@ def year(random: Random, kind: str, *, gaps: bool) -> tuple[bool, bool, dict[int
             if not gaps or week <= 3 or random.random() > 0.1 + 0.25 * number:
                 add(run, week, ask())
         comparison = Comparison(runs, SLUGS)
-        first, is_tied = first_of([next(run.answers).places for run in runs], SLUGS)
+        first, is_tied = merged_first([next(run.answers).places for run in runs], SLUGS)
         level = comparison.level(first, tied=is_tied)
         wrong |= level == "clear" and first != best
         contradicted |= level == "contradicted" and first == best
@@ -143,7 +143,7 @@ def test_a_level_may_be_looked_at_every_week(kind: str, gaps: bool, report: Repo
 
 
 def leaders(
-    rows: Sequence[Sequence[Places]], renewed: int | None = None
+    rows: Sequence[Sequence[ProductsByRank]], renewed: int | None = None
 ) -> Iterator[LeaderChange | None]:
     """The leader changes over rounds; from one on, the first assistant is of another version."""
     watch, runs = Leaders(), {model: new_run(model) for model in "ABCD"}
@@ -162,7 +162,9 @@ def test_leader_changes_are_announced_only_where_something_changed(report: Repor
         for _ in range(60):
             asks = [assistant(random, taste, noise) for taste in tastes(random)]
             rows = [[ask() for ask in asks] for _ in range(30)]
-            raw += sum(first_of(a, SLUGS)[0] != first_of(b, SLUGS)[0] for a, b in pairwise(rows))
+            raw += sum(
+                merged_first(a, SLUGS)[0] != merged_first(b, SLUGS)[0] for a, b in pairwise(rows)
+            )
             announced += sum(change is not None for change in leaders(rows))
             rounds += len(rows)
         report(f"noise {noise}: raw {100 * raw / rounds:.1f}, announced {100 * announced / rounds}")

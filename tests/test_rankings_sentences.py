@@ -29,7 +29,7 @@ def board(answers: Sequence[CountedAnswer], configured: int | None = None) -> st
         [
             sentences.category_verdict(found, str, SITE, SOURCE),
             f"quote: {sentences.quote(found, str, SITE)}",
-            f"certainty: {sentences.certainty(found, str)}",
+            f"certainty: {sentences.certainty_sentence(found, str)}",
             f"consensus: {sentences.consensus(found.agreement, NAMES)}",
             f"disagreement: {sentences.disagreement(answers, found.entries, NAMES)}",
         ]

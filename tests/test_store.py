@@ -28,7 +28,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from store.history import History, HistoryError
 from store.ledger import Proof
 from store.polls.clocks import Clock
-from store.polls.due import PollLog
+from store.polls.due import PollingReader
 from store.records import Poll
 from store.store import Store
 
@@ -424,7 +424,7 @@ def test_while_nothing_can_be_derived_nobody_is_asked_twice(
     [recorded] = store.record([answered("C", ["Pipedrive"])], TIMES[-1])
     store.keep_current()
     assert "C" not in store.snapshot.poll_states["crm-software"].ever
-    states = PollLog(store.history, Clock(lambda: now)).states_of("crm-software", catalogue)
+    states = PollingReader(store.history, Clock(lambda: now)).states_of("crm-software", catalogue)
     assert states.ever["C"].answered_at == recorded.polled_at
 
 

@@ -221,6 +221,8 @@ def test_an_argument_may_have_its_other_name(small: Flask) -> None:
     """Models write `query` for `q` and `as_of` for `asOf`; null is as if left out."""
     one = used(small, "search_best", q="crm", query=None)
     assert used(small, "search_best", query="crm") == one
+    assert used(small, "search_best", q="crm", query="vpn") == one
+    assert used(small, "search_best", query="vpn", q="crm") == one
     day = {"slug": "crm-software", "as_of": "2000-01-01"}
     assert "had no ranking on 2000-01-01" in told(small, "get_best_in_category", **day)
 

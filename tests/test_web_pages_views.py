@@ -314,6 +314,15 @@ def test_a_single_answer_is_not_called_agreement(tmp_path: Path) -> None:
     assert "Asked only once" in text
 
 
+@pytest.mark.parametrize("path", ["/best/crm-software", "/product/x", "/compare?a=x&b=y"])
+def test_a_quoted_reason_names_the_assistant_that_gave_it(tmp_path: Path, path: str) -> None:
+    """An assistant that ranks a product as high, and gives no reason, is not quoted."""
+    polls = [answered("A", ["x", "y"], reasons={"x": None}), answered("B", ["x", "y"])]
+    write_data(tmp_path, polls=polls)
+    text = app_over(tmp_path).test_client().get(path).text
+    assert '“B on x” <span class="speaker">B</span>' in text
+
+
 def test_a_product_on_no_leaderboard_keeps_its_page(tmp_path: Path) -> None:
     """A product once named says that it is on no board, and still shows the polls that named it."""
     write_data(

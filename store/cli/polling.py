@@ -23,7 +23,7 @@ from store.disk import check_room, is_full
 from store.files import Catalogue, Files
 from store.history import History, HistoryError
 from store.polls.clocks import EARLIEST, Clock, utc_now
-from store.polls.due import AheadError, DuePolls, Pair, PollLog, Rounds, levels
+from store.polls.due import AheadError, Pair, PollingReader, PollingState, Rounds, levels
 from store.polls.locks import is_held
 from store.polls.poller import Plan, take_turn
 from store.polls.report import ask_whether_there, quote, status_of
@@ -134,9 +134,9 @@ def poll(  # noqa: PLR0913 - a command's options
         raise click.BadParameter('"nan" is not an amount', param_hint="--max-usd")
     settings = app_settings()
     catalogue, history = _catalogue(settings.data_dir), History(settings.data_dir / "history")
-    log = PollLog(history, Clock((lambda: at) if at else utc_now))
+    polling = PollingReader(history, Clock((lambda: at) if at else utc_now))
     record = partial(append, history, catalogue)
-    session = PollSession(settings, catalogue, log, record, threading.Event(), max_usd)
+    session = PollSession(settings, catalogue, polling, record, threading.Event(), max_usd)
     chosen = _assistants(catalogue, models)
     if at and any(assistant.api != "sample" for assistant in session.catalogue.assistants):
         raise click.UsageError("--at is only for data whose assistants are all of api sample.")
@@ -158,43 +158,40 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     for slug in plan.slugs:
         if slug not in session.catalogue.categories:
             raise unknown_slug("category", slug, session.catalogue.categories)
-    due_polls = session.log.look(session.catalogue)
-    for sentence in _unread(session, due_polls, pretends=run.pretends):
+    state = session.polling.look(session.catalogue)
+    for sentence in _unread(session, state, pretends=run.pretends):
         click.echo(sentence, err=True)
     fault = undeclared_sample(
-        sum(s.invented for s in due_polls.states.values()), session.catalogue.site
+        sum(s.invented for s in state.states.values()), session.catalogue.site
     )
     refuse("Nothing was asked, for site.json has a mistake", [fault] if fault else [])
     pairs = [
-        p
-        for a in run.assistants
-        for p in session.pairs(a, plan.slugs)
-        if p.slug in due_polls.states
+        p for a in run.assistants for p in session.pairs(a, plan.slugs) if p.slug in state.states
     ]
-    passes = [due_polls.longest_waiting_first(pairs)] * samples
+    passes = [state.longest_waiting_first(pairs)] * samples
     if plan.cancel:
         passes = []
     elif rounds:
-        due = session.due(pairs, due_polls, rounds)
-        passes = [due_polls.rest_of_rounds(due, rounds, session.clock.now())]
+        due = session.due(pairs, state, rounds)
+        passes = [state.rest_of_rounds(due, rounds, session.clock.now())]
     elif until_clear:
         today = rfc3339(session.clock.now())[:10]
-        passes = [due_polls.unclear(pairs, until_clear, _certainties(), today)]
+        passes = [state.unclear(pairs, until_clear, _certainties(), today)]
     calls = [pair for once in passes for pair in once]
     if dry_run:
         click.echo("\n".join(quote(calls, session, is_due=rounds is not None)))
-        return not due_polls.unread
+        return not state.unread
     is_open = any(session.files.open_of(a.name, session.catalogue) for a in run.assistants)
     if not (calls or plan.cancel or (is_open and rounds)):
         click.echo("Nothing is due." if rounds else "Nothing is to be asked.")
-        return not due_polls.unread
+        return not state.unread
     check_ready(session, pretends=run.pretends)
     # what is due is read anew in each turn, after the lock is had
     is_well = summarise(carry_out(run, [None] if plan.cancel or rounds else passes, len(calls)))
     if until_clear:
         current_app.extensions["store"].reload()
         click.echo(levels(pairs, _certainties()))
-    return is_well and not due_polls.unread
+    return is_well and not state.unread
 
 
 def _certainties() -> Mapping[str, Certainty]:
@@ -203,17 +200,17 @@ def _certainties() -> Mapping[str, Certainty]:
     return {slug: board.certainty for slug, board in boards.items() if not board.next_question}
 
 
-def _unread(session: PollSession, due_polls: DuePolls, *, pretends: bool) -> list[str]:
+def _unread(session: PollSession, state: PollingState, *, pretends: bool) -> list[str]:
     """Return in sentences what of history cannot be read and so is not polled."""
-    ahead = {error.slug: error.time for error in due_polls.unread if isinstance(error, AheadError)}
-    polled = len(ahead) + sum(bool(states.latest_time) for states in due_polls.states.values())
+    ahead = {error.slug: error.time for error in state.unread if isinstance(error, AheadError)}
+    polled = len(ahead) + sum(bool(states.latest_time) for states in state.states.values())
     now = session.clock.now()
     doubt = doubt_clock(ahead, polled, now)
     if doubt and pretends:
         doubt = f"{len(ahead):,} categories have later answers than {rfc3339(now)}; they are left"
-    sentences = [str(session.log.history.fault)] if session.log.history.fault else []
+    sentences = [str(session.polling.history.fault)] if session.polling.history.fault else []
     sentences += [f"{doubt}."] if doubt else []
-    others = [e for e in due_polls.unread if not (doubt and isinstance(e, AheadError))]
+    others = [e for e in state.unread if not (doubt and isinstance(e, AheadError))]
     return sentences + [f"{e}; its category is left alone" for e in dict.fromkeys(map(str, others))]
 
 
@@ -250,22 +247,22 @@ def _assistants(catalogue: Catalogue, names: Sequence[str]) -> list[Assistant]:
 
 def _show(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     """Say how polling stands; return whether nothing needs a person."""
-    due_polls = session.log.look(session.catalogue)
-    faults = _unread(session, due_polls, pretends=False)
+    state = session.polling.look(session.catalogue)
+    faults = _unread(session, state, pretends=False)
     faults += [fault for fault in (session.clock.fault(), session.budget.fault()) if fault]
     if is_full(session.settings.data_dir):
         faults.append("The disk is full, so that nothing is polled: make room.")
     is_scheduled = False
     statuses = []
     try:
-        statuses = [status_of(assistant, session, due_polls) for assistant in chosen]
+        statuses = [status_of(assistant, session, state) for assistant in chosen]
         is_scheduled = is_held(session.locks / LOCK)
     except OSError as error:
         faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
     for line in (*(line for lines in statuses for line in lines), *dict.fromkeys(faults)):
         click.echo(line)
     today = rfc3339(session.clock.now())[:10]
-    spent = session.log.usd_on(today) if session.budget.fault() else session.budget.usd_today()
+    spent = session.polling.usd_on(today) if session.budget.fault() else session.budget.usd_today()
     of = "" if session.budget.daily_usd is None else f" of {session.budget.daily_usd:g}"
     click.echo(f"Spent today: {spent:.2f}{of} USD.")
     server = "A server polls on schedule."

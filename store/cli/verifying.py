@@ -27,7 +27,7 @@ from store.publishing import manifest
 from store.publishing.directories import CURRENT
 from store.publishing.trees import MANIFEST, Tree, TreeError, TreeManifest
 from store.publishing.verification import (
-    MOST,
+    MAX_FILE_BYTES,
     Difference,
     Folder,
     check_dataset,
@@ -61,7 +61,7 @@ class RemoteFolder(Folder):
         """Return nothing: a server does not say what else it has."""
         return set()
 
-    def read(self, name: str, most: int = MOST) -> bytes:
+    def read(self, name: str, most: int = MAX_FILE_BYTES) -> bytes:
         """Return what stands at a path, ``most`` bytes at most; no redirect is followed."""
         where, body = f"{self._address}/{name}", bytearray()
         try:

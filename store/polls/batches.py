@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from store.history import History, HistoryError
 from store.polls.asking import SHOWN, outcome_of_result, request_for, reserve_of
 from store.polls.batch_files import Asking, Batch
-from store.polls.due import DuePolls, Pair
+from store.polls.due import Pair, PollingState
 from store.polls.prices import at_reduced_price, micros, missing_prices
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import Response, read_object, text
@@ -130,7 +130,7 @@ class Batching:
 
     def _affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
         """Return what of these pairs can be paid and recorded, and what it may cost."""
-        history, now = self._session.log.history, rfc3339(self._session.clock.now())
+        history, now = self._session.polling.history, rfc3339(self._session.clock.now())
         left = self._session.budget.left()
         limit = left if usd is None else min(left, micros(max(usd, 0)))
         items: list[Asking] = []
@@ -265,7 +265,7 @@ class Batching:
 
         Returns why history did not take the rest, and what all cost in micro-dollars.
         """
-        history, refusals, cost = self._session.log.history, [], 0
+        history, refusals, cost = self._session.polling.history, [], 0
         notes = cache(lambda slug: _notes(history, slug))
         for number, item in enumerate(batch.items):
             note = f"batch {batch.identity(number)}"
@@ -350,7 +350,7 @@ def _cost(assistant: Assistant, poll: Poll, result: Response | Failure) -> int:
 
 
 def share(
-    session: PollSession, assistant: Assistant, due_polls: DuePolls, summary: Summary
+    session: PollSession, assistant: Assistant, state: PollingState, summary: Summary
 ) -> float | None:
     """Return the US dollars that an assistant's batches may take now; ``None`` without a limit.
 
@@ -364,7 +364,7 @@ def share(
     part = cost_of(assistant, question) / total if total else 1
     shares = []
     if budget.daily_usd is not None:
-        spent = due_polls.usd_on(name, rfc3339(session.clock.now())[:10])
+        spent = state.usd_on(name, rfc3339(session.clock.now())[:10])
         reserved = (
             sum(batch.reserved for batch in session.files.open_of(name, session.catalogue)) / 1e6
         )

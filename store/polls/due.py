@@ -1,6 +1,6 @@
 """Whom to ask and when: what is due, and what is worth asking until rankings are clear.
 
-The rules stand in store/README.md, Polls.
+What an operator is told of them: store/cli/README.md, On schedule.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from store.rankings.poll_states import Pause, PollState, PollStates, recorded_pa
 from store.records import Assistant, Category, Poll, Site
 
 RETRIED_SOONER = frozenset({"network", "timeout", "http", "rate_limited", "quota", "auth"})
+"""Failures that say nothing of the question: retried after 6, 12, 24 … hours, at most after the
+regular interval."""
 FIRST_RETRY = timedelta(hours=6)
 ALWAYS = datetime.min.replace(tzinfo=UTC)
 
@@ -60,8 +62,9 @@ class Pair(Struct, frozen=True):
 class Rounds(Struct, frozen=True):
     """The pace at which a pair is asked: days between rounds, and answers in each.
 
-    A round is what answers of a pair lie less than ``every_days`` apart. It takes ``samples``
-    answers, and ``at_first`` while its question or served model has had fewer than these.
+    A round is a row of a pair's answers, each less than ``every_days`` after the one before. It
+    takes ``samples`` answers, and ``at_first`` where the wording or the served model is new, until
+    that has had so many.
     """
 
     every_days: int
@@ -83,7 +86,7 @@ class Rounds(Struct, frozen=True):
         return max(self.samples, self.at_first)
 
     def taken(self, state: PollState | None, now: datetime | None = None) -> int:
-        """Return how many answers a pair's newest round has; none if it is over ``now``."""
+        """Return how many answers a pair's newest round has; 0 if it had ended by ``now``."""
         if state is None or not state.answers:
             return 0
         times = [datetime.fromisoformat(time) for time in reversed(state.answers)]
@@ -94,7 +97,10 @@ class Rounds(Struct, frozen=True):
         return following + (now is None)
 
     def lacking(self, state: PollState | None, now: datetime | None = None) -> int:
-        """Return how many answers that round still takes if the served model stays what it is."""
+        """Return how many answers the newest round still lacks; may be 0 or less.
+
+        The next one is taken to come from the same served model.
+        """
         taken, of_version = self.taken(state, now), state.of_version if state else 0
         return min(self.most - taken, max(self.samples - taken, self.at_first - of_version))
 
@@ -102,22 +108,23 @@ class Rounds(Struct, frozen=True):
         """Return the time from which a pair is due again.
 
         At once without a poll, after an interrupted one, and after an answer whose round takes
-        more; soon after failures of the line, later with each in a row; else after the regular
-        interval.
+        more; soon after failures of the connection or account, later with each in a row; else
+        after the regular interval.
         """
         if state is None or state.failure == "interrupted":
             return ALWAYS
         regular = timedelta(days=self.every_days)
         last = datetime.fromisoformat(state.polled_at)
         if state.failure is None and self.lacking(state) > 0:
-            return last - CLOCK_TOLERANCE  # a record's time may lie so far ahead
+            # at once, even if its record is dated ahead by what we tolerate of clocks
+            return last - CLOCK_TOLERANCE
         if state.failure not in RETRIED_SOONER:
             return last + regular
         # bounded, for a timedelta of 2 ** 40 cannot be
         return last + min(regular, FIRST_RETRY * (1 << min(len(state.failed_at) - 1, 16)))
 
 
-class DuePolls(Struct, frozen=True):
+class PollingState(Struct, frozen=True):
     """The state of polling in each category whose history could be read, and what follows from it.
 
     ``unread`` says why others could not be.
@@ -144,7 +151,10 @@ class DuePolls(Struct, frozen=True):
         return recorded_pause(self.of_model(model), now)
 
     def due(self, pairs: Iterable[Pair], rounds: Rounds, now: datetime) -> list[Pair]:
-        """Return the pairs that are surely due, those waiting longest first."""
+        """Return the pairs that are due, those waiting longest first.
+
+        Those of a category whose history could not be read are left out: nobody knows of them.
+        """
         times = [(rounds.due_at(self.of(p)), p.slug, p) for p in pairs if p.slug in self.states]
         return [pair for time, _, pair in sorted(times, key=lambda t: t[:2]) if time <= now]
 
@@ -164,10 +174,11 @@ class DuePolls(Struct, frozen=True):
     def unclear(
         self, pairs: Iterable[Pair], most: int, certainties: Mapping[str, Certainty], today: str
     ) -> list[Pair]:
-        """Return whom to ask once more on a UTC day where it is not clear, of open ones first.
+        """Return the pairs to ask once more on a UTC day where no lead is clear, open ones first.
 
-        Nobody is asked twice on one day, for repeats of a day tell nothing of others, nor beyond
-        ``most`` days. A level may be looked at every day, so the asking may stop once it is clear.
+        Left out are those polled on that day, for repeats of a day tell nothing of others, and
+        those whose assistant has answers of ``most`` days already. A level may be looked at every
+        day, so the asking may stop once it is clear.
         """
         chosen = []
         for pair in pairs:
@@ -204,8 +215,8 @@ class AheadError(HistoryError):
         )
 
 
-class PollLog:
-    """The state of polling by each category's history, read again where that has changed."""
+class PollingReader:
+    """Reads how polling of each category stands; keeps it while its files are unchanged."""
 
     def __init__(self, history: History, clock: Clock) -> None:
         self.history = history
@@ -247,7 +258,7 @@ class PollLog:
         """Return what the polls of a UTC day cost, as of the last look at each category."""
         return usd_on(day, (states for _, states in self._states.values()))
 
-    def look(self, catalogue: Catalogue) -> DuePolls:
+    def look(self, catalogue: Catalogue) -> PollingState:
         """Return how polling of all categories stands."""
         self.history.signatures()  # looks at the ledger, once for all categories
         states: dict[str, PollStates] = {}
@@ -257,4 +268,4 @@ class PollLog:
                 states[slug] = self.states_of(slug, catalogue)
             except HistoryError as error:
                 unread.append(error)
-        return DuePolls(states, unread)
+        return PollingState(states, unread)

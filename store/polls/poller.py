@@ -2,8 +2,8 @@
 
 A turn is at most ``MOST`` questions that are asked while the assistant's lock is held. What is due
 and what is paused is read from history after the lock is had, so that two pollers never ask the
-same. Each question has a daemon thread of its own, which is left to itself when its provider
-answers neither yes nor no: nothing waits for it.
+same. Each question has a daemon thread of its own, abandoned when it hangs, because Python cannot
+kill a thread; its late answer is dropped.
 """
 
 import logging
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from store.history import HistoryError
 from store.polls.asking import Outcome, ask, ask_sample, give_up, keep_instrument, reserve_of
 from store.polls.batches import WORTH_IT, Batching, share
-from store.polls.due import DuePolls, Pair, Rounds
+from store.polls.due import Pair, PollingState, Rounds
 from store.polls.locks import turn
 from store.polls.sending import Sender, Unsent
 from store.polls.session import LEFT, NOT_DUE, PollSession, Summary
@@ -35,6 +35,7 @@ MOST = 20
 UNREACHABLE = 10
 """Failures to reach a provider, without an answer between, after which it is paused."""
 OUT_OF_REACH = frozenset({"network", "timeout"})
+"""Failures that count towards it."""
 LOOK = 0.1
 """Seconds between two looks at the stop event while questions are on their way."""
 GRACE = 1.0
@@ -44,10 +45,12 @@ GRACE = 1.0
 class Plan(Struct, kw_only=True):
     """The questions to put to an assistant in its turns, ``most`` in each.
 
-    ``waiting`` are the pairs to ask, taken off as they are looked at; without them it is what is
-    due by ``rounds`` of these ``slugs``, or of all, in batches where that is worth it. A paused
-    assistant is asked one of them if ``through``, but not where its provider set the time.
-    ``follow`` looks after its batches first, which ``cancel`` ends, to ask nothing more.
+    ``waiting``: exactly these pairs, emptied while asking, never in batches. ``None``: whatever is
+    due by ``rounds`` (``None``: those of site.json) in ``slugs`` (empty: everywhere), in a batch
+    from ``WORTH_IT`` on where the assistant takes batches.
+    ``through``: ask a paused assistant one question all the same, unless the provider named the end
+    of the pause.
+    ``follow``: look after the assistant's batches first. ``cancel``: end them, and ask nothing.
     """
 
     waiting: deque[Pair] | None = None
@@ -91,15 +94,15 @@ def _ask(session: PollSession, assistant: Assistant, plan: Plan, batching: Batch
     """Read what is paused and due, and ask it."""
     session.check_prices(assistant)
     sender, summary = session.sender(assistant), batching.summary
-    due_polls = session.log.look(session.catalogue)
+    state = session.polling.look(session.catalogue)
     waiting = plan.waiting
     if waiting is None:
         rounds = plan.rounds or Rounds.of(session.catalogue.site)
-        due = session.due(session.pairs(assistant, plan.slugs), due_polls, rounds)
+        due = session.due(session.pairs(assistant, plan.slugs), state, rounds)
         waiting = deque(pair for pair in due if pair.key not in summary.left)
     summary.due = len(waiting)
     now = session.clock.now()
-    pause = due_polls.pause_of(assistant.name, now)
+    pause = state.pause_of(assistant.name, now)
     if pause and (pause.stated or not plan.through):
         summary.pause = pause
     if summary.pause or not waiting:
@@ -111,10 +114,10 @@ def _ask(session: PollSession, assistant: Assistant, plan: Plan, batching: Batch
         return
     is_worth_it = plan.waiting is None and assistant.batch and len(waiting) >= WORTH_IT
     if is_worth_it and not (pause or session.files.pause_of(assistant, now)):
-        batching.begin(list(waiting), instrument, share(session, assistant, due_polls, summary))
+        batching.begin(list(waiting), instrument, share(session, assistant, state, summary))
         return
     most = 1 if pause else plan.most
-    Questions(session, sender, waiting, due_polls, summary, instrument).ask(most)
+    Questions(session, sender, waiting, state, summary, instrument).ask(most)
 
 
 class Questions:
@@ -125,7 +128,7 @@ class Questions:
         session: PollSession,
         sender: Sender,
         waiting: deque[Pair],
-        due_polls: DuePolls,
+        state: PollingState,
         summary: Summary,
         instrument: str | None,
     ) -> None:
@@ -134,10 +137,10 @@ class Questions:
         self._waiting = waiting
         self._summary = summary
         self._instrument = instrument
-        states = due_polls.of_model(sender.assistant.name)
-        answered = max((state.answered_at for state in states if state.answered_at), default="")
+        states = state.of_model(sender.assistant.name)
+        answered = max((one.answered_at for one in states if one.answered_at), default="")
         self._out_of_reach = sum(
-            state.failure in OUT_OF_REACH and state.polled_at > answered for state in states
+            one.failure in OUT_OF_REACH and one.polled_at > answered for one in states
         )
         self._in_batches = session.files.under_way(session.catalogue)
         self._left = 0
@@ -152,7 +155,7 @@ class Questions:
         """
         self._left = most
         stop, concurrency = self._session.stop, self._sender.assistant.concurrency
-        # once the main thread has ended the interpreter waits for this one
+        # a dead main thread sets no stop, and the interpreter would wait for this loop for ever
         while not stop.is_set() and threading.main_thread().is_alive():
             may_start = self._waiting and self._left and not self._summary.is_over
             if may_start and len(self._flights) < concurrency:
@@ -182,10 +185,10 @@ class Questions:
             self._summary.count(NOT_DUE)
             return
         try:
-            states = session.log.states_of(pair.slug, session.catalogue)
-            # an answer that cannot be recorded would be paid for again and again
-            session.log.history.check_appendable(pair.slug, rfc3339(now))
-        except HistoryError as error:  # nobody knows when it was asked, or its answer is lost
+            states = session.polling.states_of(pair.slug, session.catalogue)
+            session.polling.history.check_appendable(pair.slug, rfc3339(now))
+        except HistoryError as error:
+            # unreadable: we may ask twice; unwritable: we would pay for an answer and lose it
             self._waiting.popleft()
             self._summary.left.add(pair.key)
             self._summary.count(LEFT, f"{error}")
@@ -208,9 +211,11 @@ class Questions:
                 self._flights[charge] = pair, time.monotonic() + self._sender.limits.total + GRACE
                 name = f"poll {pair.assistant.name}"
                 threading.Thread(target=ask_and_land, name=name, daemon=True).start()
-            elif self._flights:  # most of them cost less than their reserve
+            elif self._flights:
+                # answers that land give back part of their reserve, so this one may fit then
                 self._land()
             else:
+                # no limit any more: another process may have freed money since
                 self._summary.limit = session.budget.reached(charge.amount) or self._summary.limit
         except OSError as error:
             self._summary.fault = f"the day's spending cannot be kept: {error.strerror}"

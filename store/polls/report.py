@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from store.polls.asking import request_for, reserve_of
 from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, WORTH_IT, cost_of, late
-from store.polls.due import DuePolls, Pair, Rounds
+from store.polls.due import Pair, PollingState, Rounds
 from store.polls.locks import is_held, path_of
 from store.polls.prices import at_most, at_reduced_price, micros, missing_prices, price_of, usd
 from store.polls.providers import PROVIDERS
@@ -36,7 +36,7 @@ EXPECTED_OUTPUT = 0.375
 """The part of the output's most that is expected: 1,500 of 4,000 tokens."""
 
 
-def status_of(assistant: Assistant, session: PollSession, due_polls: DuePolls) -> list[str]:
+def status_of(assistant: Assistant, session: PollSession, state: PollingState) -> list[str]:
     """Return how an assistant stands: a line for people, and one for each thing that is wrong.
 
     Raises:
@@ -45,11 +45,11 @@ def status_of(assistant: Assistant, session: PollSession, due_polls: DuePolls) -
     name, now, files = assistant.name, session.clock.now(), session.files
     catalogue, rounds = session.catalogue, Rounds.of(session.catalogue.site)
     pairs = session.pairs(assistant)
-    due = session.due(pairs, due_polls, rounds)
-    states = due_polls.of_model(name)
-    answered = max((state.answered_at for state in states if state.answered_at), default=None)
-    spent = due_polls.usd_on(name, rfc3339(now)[:10])
-    pause, batch_pause = due_polls.pause_of(name, now), files.pause_of(assistant, now)
+    due = session.due(pairs, state, rounds)
+    states = state.of_model(name)
+    answered = max((one.answered_at for one in states if one.answered_at), default=None)
+    spent = state.usd_on(name, rfc3339(now)[:10])
+    pause, batch_pause = state.pause_of(name, now), files.pause_of(assistant, now)
     batches = files.open_of(name, catalogue)
     parts = [f"{len(due)} of {len(pairs)} due"]
     parts += ["being asked now"] if is_held(path_of(session.locks, name)) else []
@@ -63,7 +63,7 @@ def status_of(assistant: Assistant, session: PollSession, due_polls: DuePolls) -
         with suppress(OSError):  # said as a fault of the whole
             limit = session.budget.reached(cost(assistant, category.question))
             parts += [limit] if limit else []
-    failed = [time for state in states for time in state.failed_at]
+    failed = [time for one in states for time in one.failed_at]
     silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)
     wrong = [f"{name} {silent}."] if silent else []
     wrong += [f"{name} is paused {pause}"] if pause else []

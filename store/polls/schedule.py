@@ -32,7 +32,7 @@ from store.ledger import FOLDER as PROOF
 from store.ledger import LedgerError, Proof
 from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock
-from store.polls.due import PollLog, Rounds
+from store.polls.due import PollingReader, Rounds
 from store.polls.locks import FOLDER, lock
 from store.polls.poller import MOST, Plan, take_turn
 from store.polls.secrets import Unready
@@ -52,9 +52,9 @@ STOP_TIMEOUT = 8.0
 HOUR = 3600.0
 """Seconds without polls after a fault of the program: it may be met again, and paid for."""
 FOLLOW_TURNS = 5
-"""Turns of an assistant between two looks at its batches: five minutes."""
+"""Turns of an assistant between looks at its batches: five minutes at the usual tick of 60 s."""
 LATE_TICKS = 10
-"""Ticks without a look at what is due, and at least a minute, after which health says so."""
+"""Ticks without a run of ``_look``, and at least a minute, after which health says so."""
 
 
 def begin(extensions: dict[str, Any], *signals: signal.Signals) -> Schedule:
@@ -74,7 +74,7 @@ class Schedule:
         self._settings = settings
         self._clock = Clock()
         self._begun = self._clock.now()
-        self._log = PollLog(store.history, self._clock)
+        self._polling = PollingReader(store.history, self._clock)
         self._files = BatchFiles(settings.data_dir)
         self._closing = DayClosing(settings.data_dir)
         self._late = max(LATE_TICKS * settings.poll_tick, 60)
@@ -82,7 +82,7 @@ class Schedule:
         self._elected = ExitStack()
         self._is_elected = False
         self._looked_at = time.monotonic()
-        self._kept_at = -math.inf
+        self._jobs_kept_at = -math.inf
         self._busy: set[str] = set()
         self._fault: str | None = None
         self._blocker: Problem | None = None
@@ -160,8 +160,11 @@ class Schedule:
                         if owner := other_owner(self._settings):
                             log.warning("%s, whose data it is, cannot use what root adds", owner)
                 self._fault = None
-            if self._is_elected and self._looked_at >= self._kept_at + self._settings.poll_tick:
-                self._kept_at = self._looked_at
+            if (
+                self._is_elected
+                and self._looked_at >= self._jobs_kept_at + self._settings.poll_tick
+            ):
+                self._jobs_kept_at = self._looked_at
                 self._keep_jobs()
                 self._closing.look(confirmed_time(self._clock, self._store.snapshot.catalogue))
                 self._fault = None
@@ -238,7 +241,9 @@ class Schedule:
             most=min(MOST, math.ceil(answers * self._settings.poll_tick / DAY)),
             follow=status.turns % FOLLOW_TURNS == 1,
         )
-        session = PollSession(self._settings, catalogue, self._log, self._store.record, self._stop)
+        session = PollSession(
+            self._settings, catalogue, self._polling, self._store.record, self._stop
+        )
         summary = Summary()
         if not take_turn(session, status.name, plan, summary):
             return
@@ -254,7 +259,7 @@ class AssistantStatus(Struct):
 
     ``pause`` is why it is left alone, ``is_capped`` if by a limit of money, which is not a fault.
     ``faults`` need a person: the sentence of the log, and one that anybody may read. What is
-    ``wrong`` with batches is one of them if it is ``lasting``: a line may fail once.
+    ``wrong`` with batches is one of them if it is ``lasting``: a connection may fail once.
     """
 
     name: str

@@ -1,4 +1,6 @@
-"""The one place that sends: deadlines, size limits, pace, patient retries, and the clock's check.
+"""The one place that sends to providers.
+
+It keeps deadlines, size limits and the pace, retries patiently, and has replies check the clock.
 
 The environment's proxies and ``~/.netrc`` are ignored (``requests`` would replace our key with
 netrc's) and redirects are not followed (it would hand our key to another host).
@@ -28,7 +30,10 @@ from store.records import Assistant, Failure, FailureKind
 
 
 class Limits(Struct, frozen=True):
-    """The patience of sending. Times are in seconds, ``size`` is in bytes."""
+    """How long and how often to try, and how long to rest after it is of no use.
+
+    Times are in seconds, ``size`` is in bytes.
+    """
 
     connect: float = 10
     read: float = 180
@@ -37,6 +42,9 @@ class Limits(Struct, frozen=True):
     attempts: int = 4
     longest_wait: float = 120
     pause: float = 6 * 3600
+    """Seconds that an assistant rests after a bad key, spent money, a model that is gone, a far too
+    dear answer, or as many failures to reach it as the poller allows; ``due.FIRST_RETRY`` is one
+    pair's."""
 
 
 FLEX_LIMITS = Limits(read=900, total=2700)
@@ -108,14 +116,14 @@ class Sender:
         self._is_paused = False
 
     def send(self, request: Request, charge: Charge) -> Reply | Unsent:
-        """Send a request, again where it may help, as long as the limits allow for its question.
+        """Send a request, and retry where that may help within ``limits``.
 
-        ``charge`` has its first reserve, and is settled.
+        The caller has reserved the first attempt of ``charge``. Each attempt is settled here, since
+        one that failed may be billed.
         """
         reply: Reply | None = None
         timeouts = 0
         for attempt in range(1, self.limits.attempts + 1):
-            # an attempt that failed may have been billed, so each has a reserve of its own
             if attempt > 1 and not charge.reserve():
                 break
             barred = None if self._pace.wait(self._stop) else Unsent()
@@ -192,7 +200,7 @@ class Sender:
             is_dear = reply.lasting and not was_lasting
             wait, pause = None, self.limits.pause if is_dear else None
         else:
-            wait, pause = self._verdict(response, reply, attempt)
+            wait, pause = self._next_step(response, reply, attempt)
         self._is_paused = self._is_paused or pause is not None
         return replace(reply, latency_ms=latency, attempts=attempt, pause=pause), wait
 
@@ -201,10 +209,10 @@ class Sender:
         failure = Failure("interrupted", "The poll was stopped while it waited to ask again.")
         return replace(reply, outcome=failure, pause=None, at=None) if reply else Unsent()
 
-    def _verdict(
+    def _next_step(
         self, response: Response, reply: Reply, attempt: int
     ) -> tuple[float | None, float | None]:
-        """Return the seconds until another attempt, if one may help, or those of a pause.
+        """Return (wait, pause): seconds to the next attempt, or seconds of rest; or neither.
 
         Rate limits and hints hold all the assistant's requests.
         """
@@ -218,7 +226,8 @@ class Sender:
         hint = clocks.retry_after(response.headers, now)
         if hint is None and reply.wait is not None:
             hint = clocks.believed(reply.wait)
-        if hint is None and is_limited:  # else a limit that is used up was not the reason
+        # only after a 429: other failures bear rate-limit headers too, and must not wait for them
+        if hint is None and is_limited:
             hint = clocks.limit_reset(response.headers, now)
         if hint is not None and hint > self.limits.longest_wait:
             return None, hint

@@ -14,7 +14,7 @@ from store.files import Catalogue
 from store.history import HistoryError
 from store.polls.asking import Outcome
 from store.polls.batch_files import BatchFiles
-from store.polls.due import DuePolls, Key, Pair, PollLog, Rounds
+from store.polls.due import Key, Pair, PollingReader, PollingState, Rounds
 from store.polls.locks import FOLDER
 from store.polls.prices import missing_prices
 from store.polls.secrets import Unready, key_of
@@ -93,7 +93,7 @@ class Summary(Struct):
 class PollSession:
     """All that polling touches: history, batches, locks, keys, the network, the clock, money.
 
-    ``record`` appends polls to history; what it would refuse, ``log.history.check_appendable``
+    ``record`` appends polls to history; what it would refuse, ``polling.history.check_appendable``
     refuses before anything is asked. A run may spend ``run_usd``; site.json limits the day.
     """
 
@@ -101,15 +101,15 @@ class PollSession:
         self,
         settings: Settings,
         catalogue: Catalogue,
-        log: PollLog,
+        polling: PollingReader,
         record: Callable[[Sequence[Poll], str], Sequence[Poll]],
         stop: threading.Event,
         run_usd: float | None = None,
     ) -> None:
         self.settings = settings
         self.catalogue = catalogue
-        self.log = log
-        self.clock = log.clock
+        self.polling = polling
+        self.clock = polling.clock
         self.stop = stop
         self.limits = Limits()
         self.locks = settings.data_dir / FOLDER
@@ -117,7 +117,7 @@ class PollSession:
         self.budget = Budget(
             self.locks,
             lambda: rfc3339(self.clock.now())[:10],
-            lambda day: log.usd_on(day) + self.files.reserved_usd(day),
+            lambda day: polling.usd_on(day) + self.files.reserved_usd(day),
             catalogue.site.daily_usd,
             run_usd,
         )
@@ -152,11 +152,11 @@ class PollSession:
         categories = self.catalogue.categories
         return [Pair(slug, categories[slug], assistant) for slug in slugs or categories]
 
-    def due(self, pairs: Sequence[Pair], due_polls: DuePolls, rounds: Rounds) -> list[Pair]:
+    def due(self, pairs: Sequence[Pair], state: PollingState, rounds: Rounds) -> list[Pair]:
         """Return which of these pairs are due and not with a provider, longest waiting first."""
         under_way = self.files.under_way(self.catalogue)
         free = [pair for pair in pairs if pair.key not in under_way]
-        return due_polls.due(free, rounds, self.clock.now())
+        return state.due(free, rounds, self.clock.now())
 
     def append(self, outcome: Outcome, summary: Summary, instrument: str | None) -> None:
         """Append a poll to history with its instrument and the end of its pause; then count it.

@@ -1,5 +1,6 @@
-"""The ledger of money: what a question may cost is reserved before it is sent, then settled.
+"""The budget: what a question may cost is reserved before it is sent, then settled.
 
+Reserved before, because a process that is killed must not let the next one spend it again.
 What a provider states is charged, however large; where nothing is known the reserve stays.
 Amounts are whole micro-dollars: sums are exact.
 """
@@ -57,8 +58,9 @@ class Budget:
     is ``recorded`` of a day: in history, and reserved by open batches. What a killed process had
     reserved stays taken that day. ``run_spent`` is in micro-dollars.
 
-    Without ``daily_usd`` nothing is written; with it all raise ``OSError`` where the sum cannot be
-    read or kept, so that nothing may be sent.
+    Without ``daily_usd`` nothing is written; with it ``reserve``, ``left`` and ``reached`` raise
+    ``OSError`` where the sum cannot be used, so that nothing may be sent. ``settle`` never does,
+    ``fault`` returns it.
     """
 
     def __init__(

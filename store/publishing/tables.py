@@ -15,7 +15,14 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from store.counting import history_files, under_present_names
-from store.rankings.merging import ResolvedAnswer, Wordings, count, merge, points, standing
+from store.rankings.merging import (
+    ResolvedAnswer,
+    Wordings,
+    count,
+    merge,
+    points,
+    standing_wording,
+)
 from store.records import Poll
 from store.snapshot import Snapshot
 
@@ -106,8 +113,8 @@ def rankings_by_day(
         for place in places[len(before) :]:
             collected.add(ResolvedAnswer.of(successes[place], aggregate.category, resolved))
         newest = successes[places[-1]].polled_at if places else None
-        stands = standing(collected.all(), newest, snapshot.models, site)
-        for entry in merge(count(stands.answers), slugs) if stands else ():
+        standing = standing_wording(collected.all(), newest, snapshot.models, site)
+        for entry in merge(count(standing.answers), slugs) if standing else ():
             yield (
                 slug,
                 day,

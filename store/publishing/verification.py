@@ -24,8 +24,10 @@ from store.store import Store
 
 AROUND = 30
 """Bytes shown on both sides of a difference."""
-OPEN, MOST = 64 << 20, 1 << 30
-"""Bytes of all lines of open days (of closed ones the ledger says), and of any other file."""
+MAX_OPEN_BYTES = 64 << 20
+"""Bytes of all lines of open days at most; of closed days the ledger says how many there are."""
+MAX_FILE_BYTES = 1 << 30
+"""Bytes of any other file at most."""
 LAST = (manifest.MANIFEST, trees.MANIFEST, "README.md", "datapackage.json", SUMS)
 """Files that differ wherever another one does, so they are compared last."""
 
@@ -45,7 +47,7 @@ class Folder:
         paths = (path for path in self._path.rglob("*") if path.is_symlink() or not path.is_dir())
         return {path.relative_to(self._path).as_posix() for path in paths}
 
-    def read(self, name: str, most: int = MOST) -> bytes:
+    def read(self, name: str, most: int = MAX_FILE_BYTES) -> bytes:
         """Return the bytes of a file, ``most`` at most: it may be larger than the memory."""
         try:
             if (self._path / name).lstat().st_size <= most:
@@ -58,17 +60,21 @@ class Folder:
 class Journal(Ledger):
     """A ledger that was replayed, and what a check of all lines showed.
 
-    ``records`` are the lines of the heads. ``entries`` has those of each file since its newest
-    acceptance, each with the newest day that was closed before, ``stamps`` the lines of each file.
-    ``open`` are the entries by which open lines would be closed, ``redacted`` the ids of withheld
-    lines; ``damaged`` says how many lines count nowhere, ``instruments`` has the first line that
-    names each, and ``unseen`` says what could not be looked at.
+    - ``head_lines``: the lines of the file of heads;
+    - ``entries``: by file, its entries since its newest acceptance, each with the newest day that
+      was closed before;
+    - ``stamps``: by file, the stamps of its lines;
+    - ``to_close``: the entries by which open lines would be closed;
+    - ``redacted``: the ids of withheld lines, empty for one that was damaged;
+    - ``damaged``: how many lines count nowhere;
+    - ``instruments``: by instrument, the first line that names it;
+    - ``unseen``: what could not be looked at, as the end of a sentence.
     """
 
-    records: list[Head] = field(default_factory=list)
+    head_lines: list[Head] = field(default_factory=list)
     entries: dict[str, list[tuple[LedgerEntry, str]]] = field(default_factory=dict)
     stamps: dict[str, list[Stamp]] = field(default_factory=dict)
-    open: list[LedgerEntry] = field(default_factory=list)
+    to_close: list[LedgerEntry] = field(default_factory=list)
     redacted: list[str] = field(default_factory=list)
     damaged: int = 0
     instruments: dict[str, str] = field(default_factory=dict)
@@ -83,36 +89,39 @@ class Journal(Ledger):
 
     def __str__(self) -> str:
         """Say how many lines and heads there are, and which are odd."""
-        present = self.present(self.open)
+        present = self.present(self.to_close)
         counts = {
             "of open days": present.lines - present.closed,
             "withheld": len(self.redacted),
             "damaged, which count nowhere": self.damaged,
         }
-        heads = sum(not head.reopened for head in self.records)
+        heads = sum(not head.reopened for head in self.head_lines)
         parts = [f"{number:,} {kind}" for kind, number in counts.items() if number]
         text = ", ".join([plural(present.lines, "line"), plural(heads, "head"), *parts])
-        for head in self.records:
+        for head in self.head_lines:
             text += f"; {head.day} was reopened: {head.reason}" if head.reopened else ""
         for file, entry in sorted(self.accepted.items()):
             text += f"; {file} cannot be checked before {entry.day}: {entry.reason}"
         return f"{text}; root {present.root}"
 
 
-def read_ledger(proof: Folder, witnesses: Sequence[Head]) -> Journal:
-    """Return what a ledger says, whole and with the heads that were kept."""
-    texts = {name: proof.read(name) for name in (LEDGER, HEADS)}
+def read_ledger(folder: Folder, witnesses: Sequence[Head]) -> Journal:
+    """Read a ledger; raise ``Difference`` unless it is whole and holds all ``witnesses``.
+
+    These are heads that the caller kept.
+    """
+    texts = {name: folder.read(name) for name in (LEDGER, HEADS)}
     for name, data in texts.items():
         if whole(data) != data:
             number = data.count(b"\n") + 1
             raise Difference(f"{name}:{number}: the line is cut short")
     try:
-        journal = Journal(records=[*ledger.decode_records(HEADS, texts[HEADS], Head)])
+        journal = Journal(head_lines=[*ledger.decode_records(HEADS, texts[HEADS], Head)])
         ledger.parse(texts[LEDGER], texts[HEADS], journal)
     except LedgerError as error:
         raise Difference(str(error).removeprefix(f"{FOLDER}/")) from None
     for head in witnesses:
-        roots = [other.root for other in journal.records if other.day == head.day and other.root]
+        roots = [other.root for other in journal.head_lines if other.day == head.day and other.root]
         if head.root not in roots:
             there = f"here its root is {roots[-1]}" if roots else "here it is missing"
             raise Difference(
@@ -131,23 +140,24 @@ def check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
     if tail:
         raise Difference(f"{where}:{len(lines) + 1}: the line is cut short")
     entries, is_evidence = journal.entries.get(file, []), where.endswith(".gz")
-    excused = max((entry.lines for entry, _ in entries if entry.accepted), default=0)
+    damage_accepted_to = max((entry.lines for entry, _ in entries if entry.accepted), default=0)
     for number, line in enumerate(lines, start=1):
         if is_evidence and redaction_of(line):
+            # A damaged line is published without its id.
             journal.redacted.append(id_of(line) if b'"id":"' in line else "")
             continue
         try:
             if instrument := decode_line(line).instrument:
                 journal.instruments.setdefault(instrument, f"{where}:{number}")
         except ValueError as error:
-            if number > excused:
+            if number > damage_accepted_to:
                 raise Difference(f"{where}:{number}: {error}") from None
             journal.damaged += 1
     stamps = [stamp(line, published=is_evidence) for line in lines]
-    reaches = [*accumulate(stamps, ledger.extend, initial=ledger.empty_entry(file))]
+    after = [*accumulate(stamps, ledger.extend, initial=ledger.empty_entry(file))]
     first = 0
     for entry, closed in entries:
-        there = reaches[min(entry.lines, len(lines))]
+        there = after[min(entry.lines, len(lines))]
         fits = there.reach == entry.reach
         if not entry.accepted:  # an acceptance lists what is there, whenever it came
             _check_times(stamps[first : entry.lines], first, closed, where)
@@ -159,7 +169,7 @@ def check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
         first = entry.lines
     _check_times(stamps[first:], first, journal.closed, where)
     journal.stamps[file] = stamps
-    journal.open += journal.open_entries(file, stamps[first:])
+    journal.to_close += journal.open_entries(file, stamps[first:])
 
 
 def check_instruments(journal: Journal, files: Folder) -> None:
@@ -189,7 +199,7 @@ def check_dataset(
     for name, body in proof.items():
         (data / FOLDER / name).write_bytes(body)
     # So that nobody's archive fills the memory: no more than the ledger says there is.
-    budget = OPEN + sum(entry.bytes for entry in journal.newest.values())
+    budget = MAX_OPEN_BYTES + sum(entry.bytes for entry in journal.newest.values())
     where = ""
     try:
         for file in sorted({*described.evidence, *journal.entries}):
@@ -207,6 +217,7 @@ def check_dataset(
     store = Store(data)
     store.history = History(data / "history", published=True)
     snapshot = store.snapshot
+    # Redacted lines without an id were damaged: nothing tells which poll they were.
     if unknown := set(journal.redacted) - snapshot.catalogue.withheld.keys() - {""}:
         raise Difference(f"{CATALOGUE}: the poll {min(unknown)} is redacted and not withheld")
     source = Source(data, lambda: snapshot, snapshot.catalogue.site.base_url, version)
@@ -248,6 +259,7 @@ def compare(name: str, expected: bytes, actual: bytes) -> None:
 
 
 def _check_times(stamps: Sequence[Stamp], first: int, closed: str, where: str) -> None:
+    """Raise unless no line bears a time of a day that was closed before it came."""
     early = [number for number, (_, _, day) in enumerate(stamps, first + 1) if "" < day <= closed]
     if early:
         raise Difference(

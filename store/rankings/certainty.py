@@ -3,7 +3,8 @@
 Exact and without random numbers. One relation, "ahead", is behind every figure; it holds at every
 look, so that a ranking may be watched from day to day (a confidence sequence: Robbins' normal
 mixture). Assumed is that an assistant's answers are independent from day to day and that it does
-not drift within a run; rounds cluster, so the truth is somewhat wider.
+not drift within a run. Answers of near days resemble each other, so true intervals are somewhat
+wider.
 """
 
 from collections import Counter
@@ -15,7 +16,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from store.rankings.merging import Places
+from store.rankings.merging import ProductsByRank
 from store.rankings.names import ProductId
 from store.rankings.runs import Renewal, Run
 
@@ -59,8 +60,8 @@ class Certainty(Struct, frozen=True):
     ``answers`` are all answers in the runs, ``runs`` the days of each, ``since`` and ``until`` the
     UTC dates of the first and the last. ``renewed`` says why a run began anew, by assistant.
     ``contenders`` are the product with most mean points and those that it is not ahead of,
-    ``above`` those that are ahead of the published #1, both by mean points. While ``unmeasured``
-    there are none.
+    ``ahead_of_first`` the products ahead of the published #1. Both are sorted by mean points, most
+    first, and empty while the level is ``unmeasured``.
     """
 
     level: Level
@@ -70,7 +71,7 @@ class Certainty(Struct, frozen=True):
     until: str
     renewed: Mapping[str, Renewal]
     contenders: tuple[ProductId, ...]
-    above: tuple[ProductId, ...]
+    ahead_of_first: tuple[ProductId, ...]
 
     @property
     def is_of_one_answer(self) -> bool:
@@ -86,7 +87,9 @@ class Certainty(Struct, frozen=True):
 class Share(Struct, frozen=True):
     """A share of the assistants' windowed answers, as it is published."""
 
-    named: Annotated[int, Meta(ge=0, description="Answers that do.")]
+    named: Annotated[
+        int, Meta(ge=0, description="Answers counted: those that name it, or rank it first.")
+    ]
     of: Annotated[int, Meta(ge=1, description="Answers in all windows.")]
     share: Annotated[float, Meta(ge=0, le=1, description="The mean of the assistants' shares.")]
     interval: Annotated[
@@ -111,7 +114,7 @@ class Comparison:
 
     @cached_property
     def _unit(self) -> int:
-        """The parts of a point in which all means are whole numbers."""
+        """The number of parts of a point in which all means are whole numbers."""
         return lcm(*[run.scale * len(run.days) for run in self._runs])
 
     @cached_property
@@ -149,7 +152,7 @@ class Comparison:
         The variance of the difference is the largest of three: one point squared a day, the pooled
         one, and that of each assistant by itself.
         """
-        squares = [run.squares(one, other) for run in self._runs]
+        squares = [run.squared_deviations(one, other) for run in self._runs]
         pooled = (CAUTION + fsum(squares)) / self._freedom
         own = [
             square / ((n - 1) * n)
@@ -235,21 +238,21 @@ def assess(
         until=max(dates),
         renewed={model: run.renewal for model, run in runs.items() if run.renewal},
         contenders=tuple(comparison.contenders) if comparison.is_measured else (),
-        above=tuple(comparison.above(first)) if comparison.is_measured else (),
+        ahead_of_first=tuple(comparison.above(first)) if comparison.is_measured else (),
     )
 
 
-def presence(windows: Sequence[Sequence[Places]], product: ProductId) -> Share:
+def presence(windows: Sequence[Sequence[ProductsByRank]], product: ProductId) -> Share:
     """Return how often a product is named, at any rank."""
     return _share(windows, [sum(product in places for places in window) for window in windows])
 
 
-def firsts(windows: Sequence[Sequence[Places]], product: ProductId) -> Share:
+def firsts(windows: Sequence[Sequence[ProductsByRank]], product: ProductId) -> Share:
     """Return how often a product is ranked #1."""
     return _share(windows, [sum(product == places[0] for places in window) for window in windows])
 
 
-def _share(windows: Sequence[Sequence[Places]], named: Sequence[int]) -> Share:
+def _share(windows: Sequence[Sequence[ProductsByRank]], named: Sequence[int]) -> Share:
     """Return the mean of the assistants' shares, with Wilson's interval.
 
     Conservative: with equally many answers of each, a stratified variance is never larger.

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from store.rankings.certainty import Comparison
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import Entry, places
+from store.rankings.merging import Entry, best_ranks
 from store.rankings.names import ProductId
 
 
@@ -39,7 +39,7 @@ def meet(board: Leaderboard, first: Entry, second: Entry) -> Meeting:
     for one, other in ((first.product, second.product), (second.product, first.product)):
         if comparison.is_measured and comparison.is_ahead(one, other):
             ahead = one
-    at = places(board.entries)
+    at = best_ranks(board.entries)
     return Meeting(
         board=board,
         entries=(first, second),

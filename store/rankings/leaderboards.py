@@ -61,7 +61,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
     @cached_property
     def firsts(self) -> list[ProductId]:
         """The #1, and whatever is truly tied with it."""
-        return merging.leaders(self.entries)
+        return merging.tied_first(self.entries)
 
     @cached_property
     def rules(self) -> Mapping[str, bool]:
@@ -100,7 +100,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
     def leader_changes(self) -> tuple[Round, ...]:
         """The rounds in which another product came to lead by more than chance, oldest first."""
         # Rounds take a tenth of a millisecond each: none are made where nothing can have led.
-        is_measurable = len(set(self.log.days)) > certainty.FEWEST_DAYS
+        is_measurable = len(set(self.log.day_numbers)) > certainty.FEWEST_DAYS
         return tuple(day for day in self.rounds if day.leader) if is_measurable else ()
 
     @cached_property
@@ -124,24 +124,24 @@ def board(
     answers: CategoryAggregate, models: Sequence[str], site: Site, slugs: Mapping[ProductId, str]
 ) -> Leaderboard | None:
     """Merge what the configured models answered to the wording that stands; ``None`` if nothing."""
-    stands = merging.standing(answers.wordings, answers.last_success, models, site)
-    if stands is None:
+    standing = merging.standing_wording(answers.wordings, answers.last_success, models, site)
+    if standing is None:
         return None
     current = answers.category.question
-    counted = merging.count(stands.answers)
+    counted = merging.count(standing.answers)
     entries = merging.merge(counted, slugs)
     models_counted = {answer.model for answer in counted}
     tallies = [answers.tallies[model] for model in models if model in answers.tallies]
     return Leaderboard(
         slug=answers.slug,
         category=answers.category,
-        question=stands.question,
-        next_question=None if stands.question == current else current,
+        question=standing.question,
+        next_question=None if standing.question == current else current,
         counted=counted,
         missing=tuple(model for model in models if model not in models_counted),
         entries=entries,
         agreement=agreement.measure(counted, entries),
-        newest=stands.newest,
+        newest=standing.newest,
         asked=sum([tally.asked for tally in tallies]),
         answered=sum([tally.answers for tally in tallies]),
         log=answers.log,

@@ -21,7 +21,7 @@ PLACES = 5
 TAKEOVER_DAYS = 7
 """Days after which a new wording takes over regardless: the default of ``poll_every_days``."""
 
-Places = tuple["ProductId | None", ...]
+ProductsByRank = tuple["ProductId | None", ...]
 """The products of an answer from rank 1; ``None`` where a product is named a second time."""
 
 
@@ -74,23 +74,23 @@ class RunKey(Struct, frozen=True):
 class LoggedAnswer(Struct, frozen=True, gc=False):
     """One answer as a log has it; ``polled_at`` is the time of history."""
 
-    asking: RunKey
+    key: RunKey
     polled_at: str
-    places: Places
+    places: ProductsByRank
 
     @property
     def model(self) -> str:
         """The assistant that gave it."""
-        return self.asking.model
+        return self.key.model
 
     @property
     def question(self) -> str:
         """The wording that it answers."""
-        return self.asking.question
+        return self.key.question
 
 
 A = TypeVar("A", ResolvedAnswer, LoggedAnswer)
-"""An assistant's answer, as counting it needs it: with its texts, or as a log has it."""
+"""An answer, either with its texts or as a log has it; counting needs no more than both have."""
 
 
 class CountedAnswer(Struct, frozen=True, gc=False):
@@ -106,7 +106,11 @@ class CountedAnswer(Struct, frozen=True, gc=False):
 
 
 class Entry(Struct, frozen=True, gc=False):
-    """One entry of a merged ranking; ``reason`` is uncut, from a model that ranks it highest."""
+    """One entry of a merged ranking.
+
+    ``reason`` is uncut, from ``speaker``: the first of the models that rank the product highest and
+    give a reason. Both are ``None`` where none of them does.
+    """
 
     rank: int
     product: ProductId
@@ -115,6 +119,7 @@ class Entry(Struct, frozen=True, gc=False):
     model_ranks: Mapping[str, int]
     tied: bool
     reason: str | None
+    speaker: str | None
 
     @property
     def merit(self) -> tuple[int, ...]:
@@ -133,8 +138,8 @@ class Wording(Struct, Generic[A], frozen=True):
     first_at: str
 
 
-class CurrentWording(Struct, Generic[A], frozen=True):
-    """The wording that a ranking rests on, with the answers to it that count.
+class StandingWording(Struct, Generic[A], frozen=True):
+    """A wording that a ranking may rest on, with the answers to it that count.
 
     ``answers`` stand with whether each is stale; ``newest`` is the time of the newest.
     """
@@ -145,10 +150,10 @@ class CurrentWording(Struct, Generic[A], frozen=True):
 
 
 class Wordings(Generic[A]):
-    """A category's answers by wording, added oldest first; ``current`` is its file's wording."""
+    """A category's answers by wording, added oldest first; ``configured`` is its file's wording."""
 
-    def __init__(self, current: str, answers: Iterable[A] = ()) -> None:
-        self._current = current
+    def __init__(self, configured: str, answers: Iterable[A] = ()) -> None:
+        self._configured = configured
         self._latest: dict[str, dict[str, A]] = {}
         self._first_at: dict[str, str] = {}
         for answer in answers:
@@ -165,33 +170,36 @@ class Wordings(Generic[A]):
 
     def all(self) -> tuple[Wording[A], ...]:
         """Return every wording that was answered: the file's, then others by newest answer."""
-        order = dict.fromkeys([self._current, *reversed(self._latest)])
+        order = dict.fromkeys([self._configured, *reversed(self._latest)])
         return tuple(
             [Wording(q, self._latest[q], self._first_at[q]) for q in order if q in self._latest]
         )
 
 
-def standing(
+def standing_wording(
     wordings: Sequence[Wording[A]], newest: str | None, models: Sequence[str], site: Site
-) -> CurrentWording[A] | None:
+) -> StandingWording[A] | None:
     """Return the wording that a ranking rests on; ``None`` where no configured model answered any.
 
     An older one stands until every model counted for it has answered the next, or until
     ``newest``, the time of the category's newest answer, is seven days after the first answer to
     the next.
     """
-    stands: CurrentWording[A] | None = None
+    standing: StandingWording[A] | None = None
     for wording in reversed(wordings):
-        candidate = select(wording, models, site)
-        if candidate and (stands is None or _takes_over(wording, stands, newest)):
-            stands = candidate
-    return stands
+        candidate = counting_answers(wording, models, site)
+        if candidate and (standing is None or _takes_over(wording, standing, newest)):
+            standing = candidate
+    return standing
 
 
-def select(wording: Wording[A], models: Sequence[str], site: Site) -> CurrentWording[A] | None:
-    """Return the answers to a wording that count, in the configured order; ``None`` without any.
+def counting_answers(
+    wording: Wording[A], models: Sequence[str], site: Site
+) -> StandingWording[A] | None:
+    """Return a wording with those of its answers that count; ``None`` without any.
 
-    Ages are measured from the newest of them, so that a category nobody polls any more keeps its
+    They are those of configured models that are not too old, in the configured order. Ages
+    are measured from the newest of them, so that a category nobody polls any more keeps its
     ranking.
     """
     present = [answer for model, answer in wording.latest.items() if model in models]
@@ -205,11 +213,11 @@ def select(wording: Wording[A], models: Sequence[str], site: Site) -> CurrentWor
         for answer in sorted(present, key=lambda answer: models.index(answer.model))
         if answer.polled_at >= counted_since
     ]
-    return CurrentWording(wording.question, tuple(answers), newest)
+    return StandingWording(wording.question, tuple(answers), newest)
 
 
-def _takes_over(wording: Wording[A], stands: CurrentWording[A], newest: str | None) -> bool:
-    if all(answer.model in wording.latest for answer, _ in stands.answers):
+def _takes_over(wording: Wording[A], standing: StandingWording[A], newest: str | None) -> bool:
+    if all(answer.model in wording.latest for answer, _ in standing.answers):
         return True
     return newest is not None and wording.first_at <= _days_before(newest, TAKEOVER_DAYS)
 
@@ -230,7 +238,9 @@ def count(answers: Iterable[tuple[ResolvedAnswer, bool]]) -> tuple[CountedAnswer
     return tuple(counted)
 
 
-def first_of(answers: Iterable[Places], slugs: Mapping[ProductId, str]) -> tuple[ProductId, bool]:
+def merged_first(
+    answers: Iterable[ProductsByRank], slugs: Mapping[ProductId, str]
+) -> tuple[ProductId, bool]:
     """Return the #1 of the merged ranking of some answers, and whether it is truly tied."""
     ranks: dict[ProductId, list[int]] = {}
     for answer in answers:
@@ -253,18 +263,20 @@ def merge(counted: Sequence[CountedAnswer], slugs: Mapping[ProductId, str]) -> t
     merits = {product: merit([p.rank for p in own.values()]) for product, own in picks.items()}
     order = sorted(picks, key=lambda product: (*merits[product], slugs[product]))
     shared = [merits[product] for product in order]
-    entries = [
-        Entry(
+    entries = []
+    for place, product in enumerate(order, start=1):
+        speaker, reason = _best_reason(picks[product])
+        entry = Entry(
             rank=place,
             product=product,
             score=-merits[product][0],
             appearances=len(picks[product]),
             model_ranks={model: pick.rank for model, pick in picks[product].items()},
             tied=shared.count(merits[product]) > 1,
-            reason=_argument(list(picks[product].values())),
+            reason=reason,
+            speaker=speaker,
         )
-        for place, product in enumerate(order, start=1)
-    ]
+        entries.append(entry)
     return tuple(entries)
 
 
@@ -279,21 +291,23 @@ def merit(ranks: Iterable[int]) -> tuple[int, ...]:
     return (-score, -len(listed), *[-listed.count(place) for place in range(1, PLACES + 1)])
 
 
-def leaders(entries: Sequence[Entry]) -> list[ProductId]:
+def tied_first(entries: Sequence[Entry]) -> list[ProductId]:
     """Return the #1 of a merged ranking, and whatever is truly tied with it."""
-    leader = entries[0]
-    level = [entry for entry in entries if entry.merit == leader.merit] if leader.tied else [leader]
-    return [entry.product for entry in level]
+    top = entries[0]
+    tied = [entry for entry in entries if entry.merit == top.merit] if top.tied else [top]
+    return [entry.product for entry in tied]
 
 
-def places(entries: Sequence[Entry]) -> dict[ProductId, int]:
+def best_ranks(entries: Sequence[Entry]) -> dict[ProductId, int]:
     """Return the rank of every entry, or the best of those it is truly tied with."""
     best: dict[tuple[int, ...], int] = {}
     return {entry.product: best.setdefault(entry.merit, entry.rank) for entry in entries}
 
 
-def _argument(picks: Sequence[Pick]) -> str | None:
-    """Return the reason of the first of the models that rank a product highest and give one."""
-    best = min([pick.rank for pick in picks])
-    reasons = [pick.reason for pick in picks if pick.rank == best and pick.reason]
-    return reasons[0] if reasons else None
+def _best_reason(picks: Mapping[str, Pick]) -> tuple[str, str] | tuple[None, None]:
+    """Return the first of the models that rank a product highest and give a reason, and that."""
+    best = min([pick.rank for pick in picks.values()])
+    for model, pick in picks.items():
+        if pick.rank == best and pick.reason:
+            return model, pick.reason
+    return None, None

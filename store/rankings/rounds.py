@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 from msgspec import Struct
 
 from store.rankings.certainty import Comparison, Level
-from store.rankings.merging import LoggedAnswer, RunKey, Wordings, first_of, standing
+from store.rankings.merging import LoggedAnswer, RunKey, Wordings, merged_first, standing_wording
 from store.rankings.names import ProductId
 from store.rankings.runs import AnswerLog, Run, VersionChange
 from store.records import Site
@@ -64,22 +64,22 @@ def follow(
             wordings.add(answer)
             last = answer.polled_at
             before = newest.get(answer.model)
-            newest[answer.model] = answer.asking
-            key = answer.question, answer.model
-            if before != answer.asking:
-                runs[key] = Run(answer.asking, before)  # whatever changed begins one anew
-            runs[key].add(answer)
-        stands = standing(wordings.all(), last, models, site)
-        if stands is None:
+            newest[answer.model] = answer.key
+            pair = answer.question, answer.model
+            if before != answer.key:
+                runs[pair] = Run(answer.key, before)  # whatever changed begins one anew
+            runs[pair].add(answer)
+        standing = standing_wording(wordings.all(), last, models, site)
+        if standing is None:
             continue
-        places = {answer.model: answer.places for answer, _ in stands.answers}
-        first, is_tied = first_of(places.values(), slugs)
-        current = {model: runs[stands.question, model] for model in places}
+        places = {answer.model: answer.places for answer, _ in standing.answers}
+        first, is_tied = merged_first(places.values(), slugs)
+        current = {model: runs[standing.question, model] for model in places}
         comparison = Comparison(list(current.values()), slugs)
         level = comparison.level(first, tied=is_tied)
         # Leaders of another question are another succession.
-        change = leaders.setdefault(stands.question, Leaders()).next(date, current, comparison)
-        yield Round(date, stands.question, first, level, change)
+        change = leaders.setdefault(standing.question, Leaders()).next(date, current, comparison)
+        yield Round(date, standing.question, first, level, change)
 
 
 class TrackRecord(Struct, frozen=True):
@@ -114,7 +114,7 @@ class Leaders:
         self._leader: ProductId | None = None
         self._date = ""
         self._means: Mapping[str, Means] = {}
-        self._askings: Mapping[str, RunKey] = {}
+        self._keys: Mapping[str, RunKey] = {}
 
     def next(
         self, date: str, runs: Mapping[str, Run], comparison: Comparison
@@ -126,19 +126,18 @@ class Leaders:
         if not comparison.is_measured or not comparison.stands_alone:
             return None
         before, since, leader = self._leader, self._date, comparison.order[0]
-        means, askings = self._means, self._askings
+        means, keys = self._means, self._keys
         self._leader, self._date = leader, date
         self._means = {m: {p: run.mean_points(p) for p in run.named} for m, run in runs.items()}
-        self._askings = {model: run.asking for model, run in runs.items()}
+        self._keys = {model: run.key for model, run in runs.items()}
         if before in (None, leader) or any(
-            asking.instrument != self._askings.get(model, asking).instrument
-            for model, asking in askings.items()
+            key.instrument != self._keys.get(model, key).instrument for model, key in keys.items()
         ):
             return None
         model = _mover(before, leader, means, self._means)
         cause = None
         if model in means and model in self._means:
-            cause = VersionChange.of(model, askings[model].version, self._askings[model].version)
+            cause = VersionChange.of(model, keys[model].version, self._keys[model].version)
         answers = sum(len(day) for run in runs.values() for day in run.days)
         return LeaderChange(before, leader, since, answers, cause)
 

@@ -33,8 +33,8 @@ MOST_PRODUCTS = 0xFFFF
 """Products of a category up to which a place takes two bytes in a log."""
 
 Renewal = Literal["instrument", "record", "version", "question"]
-"""The change with which a run began anew: of how an assistant is asked, of that being recorded, of
-who answers, or of the question."""
+"""The reason why a run began anew: another instrument; the first recorded one ("record"); another
+served version; another wording."""
 
 
 class VersionChange(Struct, frozen=True):
@@ -58,13 +58,14 @@ class VersionChange(Struct, frozen=True):
 class AnswerLog(Struct, frozen=True, gc=False):
     """All answers of a category in order of appending, as columns of some twenty bytes each.
 
-    ``times`` are seconds since 1970, ``places`` five numbers an answer, those of ``products``
-    counted from 1.
+    ``key_numbers`` has, for each answer, the position of its key in ``keys``. ``times`` are seconds
+    since 1970. ``places`` are five numbers an answer, from rank 1: the position of a product in
+    ``products``, counted from 1, or 0 where there is none.
     """
 
     products: tuple[ProductId, ...]
-    askings: tuple[RunKey, ...]
-    asking: array[int]
+    keys: tuple[RunKey, ...]
+    key_numbers: array[int]
     times: array[int]
     places: array[int]
 
@@ -72,12 +73,12 @@ class AnswerLog(Struct, frozen=True, gc=False):
     def of(cls, answers: Iterable[ResolvedAnswer]) -> Self:
         """Write down answers, oldest first."""
         products: dict[ProductId, int] = {}
-        askings: dict[RunKey, int] = {}
-        asking, times, rows = array("I"), array("q"), array("I")
+        keys: dict[RunKey, int] = {}
+        key_numbers, times, rows = array("I"), array("q"), array("I")
         for answer in answers:
             poll = answer.poll
             key = RunKey(answer.model, answer.question, poll.instrument or None, poll.served_model)
-            asking.append(askings.setdefault(key, len(askings)))
+            key_numbers.append(keys.setdefault(key, len(keys)))
             times.append(int(datetime.fromisoformat(poll.polled_at).timestamp()))
             row = [0] * PLACES
             for product, pick in zip(answer.products, poll.ranking, strict=True):
@@ -86,42 +87,44 @@ class AnswerLog(Struct, frozen=True, gc=False):
                     row[pick.rank - 1] = number
             rows.extend(row)
         narrow = array("H", rows) if len(products) <= MOST_PRODUCTS else rows
-        return cls(tuple(products), tuple(askings), asking, times, narrow)
+        return cls(tuple(products), tuple(keys), key_numbers, times, narrow)
 
     def __iter__(self) -> Iterator[LoggedAnswer]:
         """Iterate over the answers, oldest first."""
-        return map(self._answer, range(len(self.asking)))
+        return map(self._answer, range(len(self.key_numbers)))
 
     @property
-    def days(self) -> list[int]:
-        """The UTC days of the answers, counted from 1970."""
+    def day_numbers(self) -> list[int]:
+        """The UTC day of each answer, counted from 1970."""
         return [time // DAY for time in self.times]
 
     def _answer(self, at: int) -> LoggedAnswer:
         row = self.places[PLACES * at : PLACES * (at + 1)]
         names = tuple([self.products[number - 1] if number else None for number in row])
         time = datetime.fromtimestamp(self.times[at], UTC)
-        asking = self.askings[self.asking[at]]
-        return LoggedAnswer(asking, time.isoformat()[:19] + "Z", names)
+        key = self.keys[self.key_numbers[at]]
+        return LoggedAnswer(key, time.isoformat()[:19] + "Z", names)
 
     def runs(self, question: str, models: Sequence[str]) -> dict[str, Run]:
-        """Return the run of each assistant that ends with its newest answer to a wording."""
+        """Return, for each assistant, the run that ends with its newest answer to a wording."""
         return {model: self._run(question, model) for model in models}
 
     def _run(self, question: str, model: str) -> Run:
-        own = {number for number, key in enumerate(self.askings) if key.model == model}
-        newest_first = [at for at in reversed(range(len(self.asking))) if self.asking[at] in own]
-        answering = {number for number in own if self.askings[number].question == question}
-        first = next(i for i, at in enumerate(newest_first) if self.asking[at] in answering)
-        number = self.asking[newest_first[first]]
+        own = {number for number, key in enumerate(self.keys) if key.model == model}
+        newest_first = [
+            at for at in reversed(range(len(self.key_numbers))) if self.key_numbers[at] in own
+        ]
+        answering = {number for number in own if self.keys[number].question == question}
+        first = next(i for i, at in enumerate(newest_first) if self.key_numbers[at] in answering)
+        number = self.key_numbers[newest_first[first]]
         rows: list[int] = []
         before = None
         for at in newest_first[first:]:
-            if self.asking[at] != number:
-                before = self.askings[self.asking[at]]
+            if self.key_numbers[at] != number:
+                before = self.keys[self.key_numbers[at]]
                 break
             rows.append(at)
-        run = Run(self.askings[number], before)
+        run = Run(self.keys[number], before)
         for at in reversed(rows):
             run.add(self._answer(at))
         return run
@@ -130,14 +133,14 @@ class AnswerLog(Struct, frozen=True, gc=False):
 class Run:
     """One assistant's comparable answers, and the sums that comparing products needs.
 
-    ``before`` is what the assistant's answer before the run was asked for with and given by, if
-    there was one. A product's points on a day are their mean over that day's answers, so that
+    ``before`` is the key of the assistant's last answer before the run, if there was one. A
+    product's points on a day are their mean over that day's answers, so that
     asking twice on one day sharpens the day and never stands for more days. Sums are whole numbers
     of 1/``scale`` points, and of its square: equal means are exactly equal.
     """
 
-    def __init__(self, asking: RunKey, before: RunKey | None = None) -> None:
-        self.asking = asking
+    def __init__(self, key: RunKey, before: RunKey | None = None) -> None:
+        self.key = key
         self.before = before
         self.days: deque[list[LoggedAnswer]] = deque()
         self._pending: list[tuple[list[LoggedAnswer], int]] = []
@@ -159,7 +162,7 @@ class Run:
 
     @property
     def scale(self) -> int:
-        """The parts of a point in which sums are counted."""
+        """The number of parts that a point has in the sums."""
         self._settle()
         return self._scale
 
@@ -199,8 +202,11 @@ class Run:
         """Return the mean points of a product over the days."""
         return Fraction(self.sums.get(product, 0), self.scale * len(self.days))
 
-    def squares(self, one: ProductId, other: ProductId) -> float:
-        """Return the sum over days of the squared deviations of the difference of two products."""
+    def squared_deviations(self, one: ProductId, other: ProductId) -> float:
+        """Return the sum, over days, of squared deviations from the mean.
+
+        They are those of the daily difference between two products' points.
+        """
         self._settle()
         sums, crosses, n = self._sums, self._cross_sums, len(self.days)
         pair = (one, other) if one < other else (other, one)  # as they are counted
@@ -214,11 +220,11 @@ class Run:
         """The change with which the run began, if there were answers before and it is known."""
         if self.before is None:
             return None
-        if self.before.instrument != self.asking.instrument:
+        if self.before.instrument != self.key.instrument:
             return "instrument" if self.before.instrument else "record"
-        if VersionChange.of(self.asking.model, self.before.version, self.asking.version):
+        if VersionChange.of(self.key.model, self.before.version, self.key.version):
             return "version"
-        return "question" if self.before.question != self.asking.question else None
+        return "question" if self.before.question != self.key.question else None
 
     @property
     def named(self) -> list[ProductId]:

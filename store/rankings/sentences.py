@@ -29,9 +29,10 @@ LEVELS: Mapping[Level, str] = {
 """Levels as people read them."""
 
 TIED = 3, 2
-"""Products tied at the top that a verdict names, and those of more before it counts the rest."""
+"""Tied products: up to three are named; of more, two, then "and n more"."""
 
 BOTH = 2
+"""The number for which English says "both", not "all"."""
 
 MAX_VERSION_CHARS = 60
 """Characters of a provider's name for a version that a sentence tells at most."""
@@ -117,23 +118,23 @@ def day_in_words(day: str) -> str:
 
 def category_verdict(board: Leaderboard, name: Name, site: Site, source: str) -> str:
     """Return the dated one-sentence answer; ``source`` is the page with site and licence."""
-    leader = board.entries[0]
+    top = board.entries[0]
     models = listed(board.models)
     rank = "ranks" if len(board.counted) == 1 else "collectively rank"
     tied = [name(product) for product in board.firsts]
     votes = _votes(board.counted)
     # Where the wording has a "though" already, the doubt is joined by "and".
-    is_behind = not leader.tied and votes[leader.product] < max(votes.values())
+    is_behind = not top.tied and votes[top.product] < max(votes.values())
     doubt = _certainty_clause(board, name, link="and" if is_behind else "though")
     claim = (
         f"As of {board.updated}, {models} {rank} {some(tied, *TIED)} #1 for {board.topic} on "
         f"{site.name} — {agreement_wording(board, name, site.stale_after_days)}{doubt}"
     )
     sentences = [claim]
-    if leader.reason:
+    if top.reason:
         whose = f" for {tied[0]}" if len(tied) > 1 else ""
-        sentences.append(f"The models' case{whose}: {_quoted(leader.reason)}")
-    if caveat := _caveat(board.counted, leader.product):
+        sentences.append(f"The models' case{whose}: {_quoted(top.reason)}")
+    if caveat := _caveat(board.counted, top.product):
         sentences.append(f"The models' main caveat: {_quoted(caveat)}")
     if len(board.entries) > len(tied):
         other = board.entries[len(tied)]  # the first below the tie
@@ -145,19 +146,19 @@ def category_verdict(board: Leaderboard, name: Name, site: Site, source: str) ->
 def agreement_wording(board: Leaderboard, name: Name, stale_after: int) -> str:
     """Return how the #1 came about, in words: the first wording that fits, in a fixed order."""
     of = len(board.counted)
-    leader = board.entries[0]
-    score = f"{leader.score} of {PLACES * of} points"
-    if leader.tied:
+    top = board.entries[0]
+    score = f"{top.score} of {PLACES * of} points"
+    if top.tied:
         return f"a tie on {score}"
     if of == 1:
         return "the only model that answered"
     votes = _votes(board.counted)
-    if votes[leader.product] == of:
+    if votes[top.product] == of:
         return _unanimity(board.counted, board.configured, stale_after)
     most = max(votes.values())
-    if votes[leader.product] == most and list(votes.values()).count(most) == 1:
+    if votes[top.product] == most and list(votes.values()).count(most) == 1:
         return f"{most} of {of} models rank it first"
-    if votes[leader.product] < most:
+    if votes[top.product] < most:
         other = next(e.product for e in board.entries if votes[e.product] == most)
         return (
             f"it leads on combined score, {score}, though {most} of {of} models "
@@ -182,7 +183,7 @@ def _certainty_clause(
     if leads := _lead_in_tie(board, name):
         return f", though {over} {leads}"
     if sure.level == "contradicted":
-        return f", {link} {over} {name(sure.above[0])} is ahead"
+        return f", {link} {over} {name(sure.ahead_of_first[0])} is ahead"
     if sure.level == "clear":
         return f", a clear lead {over}"
     rivals = [name(product) for product in sure.contenders if product not in firsts]
@@ -205,33 +206,33 @@ def quote(board: Leaderboard, name: Name, site: Site) -> str:
     if board.next_question or not title.startswith("Best "):
         request = f"Asked “{board.question}”"
     where = f"({site.name}, {day_in_words(board.updated)})"
-    return f"{request}, {_who_named(board, name)}{_doubt(board, name)} {where}."
+    return f"{request}, {_who_named(board, name)}{_certainty_in_quote(board, name)} {where}."
 
 
 def _who_named(board: Leaderboard, name: Name) -> str:
     """Return how many assistants named the #1 first, and what else put it there."""
-    of, leader = len(board.counted), board.entries[0]
-    product = name(leader.product)
-    points = f"{leader.score} of {PLACES * of}"
-    if leader.tied:
-        level = some([name(product) for product in board.firsts], *TIED)
+    of, top = len(board.counted), board.entries[0]
+    top_name = name(top.product)
+    points = f"{top.score} of {PLACES * of}"
+    if top.tied:
+        tied = some([name(product) for product in board.firsts], *TIED)
         who = f"{number_in_words(of)} AI assistant{'' if of == 1 else 's'}"
-        return f"{who} put {level} level at the top with {points} points each"
+        return f"{who} put {tied} level at the top with {points} points each"
     if of == 1:
-        return f"the only AI assistant that answered named {product} first"
+        return f"the only AI assistant that answered named {top_name} first"
     votes = _votes(board.counted)
-    own, most = votes[leader.product], max(votes.values())
+    own, most = votes[top.product], max(votes.values())
     if own == of:
         everybody = "both" if of == BOTH else f"all {number_in_words(of)}"
-        return f"{everybody} AI assistants named {product} first"
+        return f"{everybody} AI assistants named {top_name} first"
     some_of = f"{number_in_words(own) if own else 'none'} of {number_in_words(of)}"
-    who = f"{some_of} AI assistants named {product} first"
+    who = f"{some_of} AI assistants named {top_name} first"
     if own == most and list(votes.values()).count(most) == 1:
         return who
     return f"{who}, {'and' if own else 'but'} it had the most points ({points})"
 
 
-def _doubt(board: Leaderboard, name: Name) -> str:
+def _certainty_in_quote(board: Leaderboard, name: Name) -> str:
     """Return how sure the #1 was, as the end of a quote."""
     sure, firsts = board.certainty, board.firsts
     over = f"over {plural(sure.answers, 'answer')}"
@@ -243,7 +244,7 @@ def _doubt(board: Leaderboard, name: Name) -> str:
     if leads := _lead_in_tie(board, name):
         return f", though {over} {leads.replace(' is ahead', ' came out ahead')}"
     if sure.level == "contradicted":
-        return f", though {over} {name(sure.above[0])} came out ahead"
+        return f", though {over} {name(sure.ahead_of_first[0])} came out ahead"
     if len(firsts) > 1:
         return f"; {over} they could not be told apart"
     if sure.level == "open":
@@ -262,8 +263,8 @@ def product_verdict(
 ) -> str:
     """Return the dated one-sentence answer for a product, from the ranking that speaks for it."""
     others = [other for other in board.entries if other.product != entry.product]
-    level = [name(other.product) for other in others if other.merit == entry.merit]
-    tie = f", level with {some(level)}," if level else ""
+    tied_with = [name(other.product) for other in others if other.merit == entry.merit]
+    tie = f", level with {some(tied_with)}," if tied_with else ""
     is_first = entry.product in board.firsts
     sure = _certainty_clause(board, name, "each assistant") if is_first else ""
     also = f" and appears on {leaderboards} leaderboards" if leaderboards > 1 else ""
@@ -300,7 +301,7 @@ def disagreement(
     return "; ".join(sides) + "."
 
 
-def certainty(board: Leaderboard, name: Name) -> str:
+def certainty_sentence(board: Leaderboard, name: Name) -> str:
     """Return how sure the published #1 is, as a sentence of its own."""
     sure, firsts = board.certainty, board.firsts
     over = f"over {plural(sure.answers, 'answer')}"
@@ -315,7 +316,7 @@ def certainty(board: Leaderboard, name: Name) -> str:
     if sure.level == "contradicted":
         return (
             f"Unsettled: the latest answers put {tied[0]} first, but {over} "
-            f"{name(sure.above[0])} is ahead of it by more than chance."
+            f"{name(sure.ahead_of_first[0])} is ahead of it by more than chance."
         )
     if sure.level == "clear":
         return f"Clear lead: {over} {tied[0]} is ahead of every other product by more than chance."
@@ -380,7 +381,7 @@ def coincidence(version: VersionChange) -> str:
     return f"coincides with {version.model}'s change {_versions(version)}"
 
 
-def source(page: str, site: str, licence: str) -> str:
+def source_line(page: str, site: str, licence: str) -> str:
     """Return where a figure comes from: the page, the site and its licence."""
     return f"{page} ({site}, {licence})"
 
@@ -403,7 +404,7 @@ def _unanimity(counted: Sequence[CountedAnswer], configured: int, stale_after: i
 
 
 def _all(number: int) -> str:
-    return "both" if number == 2 else f"all {number}"  # noqa: PLR2004 - English has a word for two
+    return "both" if number == BOTH else f"all {number}"
 
 
 def _votes(counted: Iterable[CountedAnswer]) -> Counter[ProductId]:

@@ -33,7 +33,7 @@ MAX_RELATED = 6
 class Curated(Struct, frozen=True):
     """The parts of the catalogue that are over all categories; ``models`` are configured names.
 
-    ``makers`` are keys of company names by model.
+    ``makers`` are the key of each assistant's company, by assistant.
     """
 
     categories: Mapping[str, Category]
@@ -86,11 +86,12 @@ class AssistantProfile(Struct, frozen=True):
 class SiteSummary(Struct, frozen=True, dict=True):
     """Everything that is over all categories.
 
-    ``makers`` are keys of company names by model. ``ranked`` is by title, ``changes`` newest first,
+    ``models`` are the configured assistants, ``retired`` those only in history; ``makers`` are the
+    key of each assistant's company, by assistant. ``ranked`` is by title, ``changes`` newest first,
     ``mentioned`` most mentioned first, ``closed`` the last closed day, empty if none is.
     ``successes`` counts successful polls, those of deleted categories too; ``tracked`` counts
-    categories with at least one. ``aggregates`` are there for what is only made when it is needed,
-    ``living`` without those of deleted categories.
+    categories with at least one. ``aggregates`` stay for the figures made on first use; ``living``
+    are those of categories that are not deleted.
     """
 
     aggregates: tuple[CategoryAggregate, ...]
@@ -236,7 +237,8 @@ def summarise(
     }
     changes = [change for aggregate in living.values() for change in aggregate.changes]
     changes.sort(key=attrgetter("slug", "model"))
-    changes.sort(key=attrgetter("current_at"), reverse=True)  # within a second as before
+    # Sorts are stable: equal times keep the order by slug and model.
+    changes.sort(key=attrgetter("current_at"), reverse=True)
     searched = (
         tuple([_document(board) for board in ranked]),
         tuple([Document(p.slug, (p.name, *p.aliases), p.domain) for p in by_slug]),

@@ -6,8 +6,8 @@ are candidates, and only the likeliest of them are scored. Where no score is tha
 `nearness` compares the query with all that is said of each category.
 
 Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
-`tests/benchmarks/search_evaluation.py` gives for another value; with these, 665 of 694 first hits
-are right, and 6 of 354 negatives (queries without an answer) get one.
+`tests/benchmarks/search_evaluation.py` gives for another value; with these, 662 of 694 first hits
+are right, and 5 of 354 negatives (queries without an answer) get one.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Index:
         if categories != before.given[0]:
             arrays = arrays._replace(
                 categories=arrays.categories.update(categories),
-                nearness=NearnessIndex(categories, arrays.nearness.synonyms, arrays.nearness),
+                nearness=NearnessIndex(categories, arrays.nearness.synonyms),
             )
         if brands != before.given[1]:
             arrays = arrays._replace(brands=arrays.brands.update(brands))
@@ -180,13 +180,10 @@ class Index:
             for item in self.given[0]
         )
 
-    def search(
-        self, query: str, limit: int = 10, kind: Kind | None = None, compare: Compare | None = None
-    ) -> Hits:
+    def search(self, query: str, limit: int = 10, compare: Compare | None = None) -> Hits:
         """Return what a query means, at most `limit` of each array; nothing for nonsense.
 
-        With a `kind` only that array is searched. Where nothing is exact or likely, `compare` has
-        a say in the order of the categories.
+        Where nothing is exact or likely, `compare` has a say in the order of the categories.
         """
         arrays = self._arrays
         categories: dict[str, float] = {}
@@ -196,15 +193,13 @@ class Index:
         for words in sides:  # each side of "X vs Y" is searched for alone
             ratings = _rate(words, arrays.categories)
             is_sentence = not ratings or ratings[0].query.head is None
-            if kind != "brands":
-                _take_best(categories, _hits(ratings, CATEGORY_CUT))
-            if kind != "categories":
-                _take_best(brands, _hits(_rate(words, arrays.brands), BRAND_CUT, ratings))
+            _take_best(categories, _hits(ratings, CATEGORY_CUT))
+            _take_best(brands, _hits(_rate(words, arrays.brands), BRAND_CUT, ratings))
         best = max((*categories.values(), *brands.values()), default=0)
         # Nearness takes a fifth of a search, and can add nothing to an exact hit.
-        if kind == "brands" or best >= EXACT or (best and len(sides) > 1):
+        if best >= EXACT or (best and len(sides) > 1):
             return Hits(_best(categories, limit), _best(brands, limit))
-        words = tuple(map(self._mended, words_of(query)))
+        words = words_of(query)
         titled, near = categories, arrays.nearness.nearest(words)
         categories = _corrected(titled, near, {} if is_sentence else titled)
         related: list[str] = []
@@ -219,13 +214,6 @@ class Index:
                 categories, related = _ordered(categories, titled, fused(near, likeness))
         hits = _best(categories, limit), _best(brands, limit)
         return Hits(*hits, tuple(related[:MOST_RELATED]), likeness is not None)
-
-    def _mended(self, word: str) -> str:
-        """Return the likeliest word that one may mistype, or itself."""
-        arrays = self._arrays
-        if arrays.nearness.has(word) or arrays.categories.is_ordinary(word):
-            return word
-        return max(arrays.categories.mistyped(word), key=itemgetter(1), default=(word, 0))[0]
 
     def closest(
         self, text: str, kind: Kind, limit: int = 5, cut: float = NOISE_CUT
@@ -342,19 +330,9 @@ def _finalists(
         (-points, title.slug, title.words, title) for points, title in rough if points >= least
     ]
     places: dict[Title, list[tuple[Match, Posting]]] = {
-        title: _asides(query, title) for *_, title in sorted(promising)[:most]
+        title: [] for *_, title in sorted(promising)[:most]
     }
-    for match in query.matches:
+    for match in (*query.asides, *query.matches):
         for place in [place for place in match.postings if place.title in places]:
             places[place.title].append((match, place))
     return places.items()
-
-
-def _asides(query: ParsedQuery, title: Title) -> list[tuple[Match, Posting]]:
-    """Return where a title has function and shopping words of a query."""
-    return [
-        (match, Posting(title, (i,)))
-        for kind, term, match in query.asides
-        for i, word in enumerate(title.words if kind == "word" else title.singulars)
-        if word == term
-    ]

@@ -1,15 +1,15 @@
 """The inverted index of one array of titles.
 
-A title has postings for its words, for adjacent words written as one, for its initials, its domain
-and the synonym groups it mentions. A posting says which words of the title are meant. Titles and
-postings are many and live long, so the garbage collector skips them (`gc=False`, tuples).
+A title has postings for its words, for adjacent words and a domain written as one, and for the
+synonym groups it mentions. A posting says which words of the title are meant. Titles and postings
+are many and live long, so the garbage collector skips them (`gc=False`, tuples).
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from functools import cache
@@ -34,7 +34,7 @@ from store.search.words import (
     words_of,
 )
 
-TermKind = Literal["word", "singular", "part", "joined", "initials", "domain", "group"]
+TermKind = Literal["word", "singular", "part", "joined", "group"]
 Term = tuple[TermKind, str]
 Span = tuple[int, ...]
 """The positions of some words of a title."""
@@ -47,8 +47,6 @@ EDITS_FROM_LENGTH = (4, 7)
 
 LAST = "\U0010ffff"
 """The last of all characters: sorts after everything that a prefix may continue with."""
-SHORTEST_INITIALS, LONGEST_INITIALS = 3, 6
-"""Letters of initials that find a title (CRM); two letters would be too many words."""
 
 
 class Document(Struct, frozen=True, gc=False):
@@ -113,8 +111,6 @@ class InvertedIndex:
         self._ordinary = ordinary
         self.synonyms = synonyms
         self._documents: dict[str, Document] = {}
-        self._counts: Counter[str] = Counter()
-        self.idf = _idf(self._counts, 0)
         self.postings: dict[TermKind, dict[str, tuple[Posting, ...]]] = {
             kind: {} for kind in get_args(TermKind)
         }
@@ -136,14 +132,11 @@ class InvertedIndex:
         new = [item for slug, item in self._documents.items() if item != before.get(slug)]
         gone = before.keys() - self._documents.keys()
         removed = gone | {item.slug for item in new if item.slug in before}
-        self._counts = copy(self._counts)
         places: defaultdict[Term, list[Posting]] = defaultdict(list)
         for item in map(before.__getitem__, removed):
-            self._counts.subtract({singular(word) for words in _readings(item) for word in words})
             for key, _ in self._terms(item):
                 places[key] = []
         for item in new:
-            self._counts.update({singular(word) for words in _readings(item) for word in words})
             for key, place in self._terms(item):
                 places[key].append(place)
         # Searches may be reading the tables of the index before, so they are never changed.
@@ -157,7 +150,7 @@ class InvertedIndex:
         changed = {word for kind, word in places if kind == "word"}
         words = [word for word in self._words if word not in changed]
         self._words = sorted([*words, *(changed & self.postings["word"].keys())])
-        self.idf = _idf(self._counts, len(self._documents))
+        self.idf = _idf(self.postings["singular"], len(self._documents))
         self._weights: dict[Title, list[float]] = {}  # filled by searches: most titles need none
 
     def _terms(self, document: Document) -> Iterator[tuple[Term, Posting]]:
@@ -217,12 +210,13 @@ class InvertedIndex:
                     yield other, 1 - distance / max(len(word), len(other))
 
 
-def _idf(counts: Mapping[str, int], size: int) -> Callable[[str], float]:
+def _idf(postings: Mapping[str, Iterable[Posting]], size: int) -> Callable[[str], float]:
     """Return the inverse document frequency of words: 1 if one document alone uses it."""
 
     @cache
     def idf(word: str) -> float:
-        return math.log1p(size / counts[word]) / math.log1p(size)
+        users = {place.title.slug for place in postings[word]}
+        return math.log1p(size / len(users)) / math.log1p(size)
 
     return idf
 
@@ -249,12 +243,9 @@ def _spans(
             yield "part", part, (i,)
         if everything[i + 1 :]:
             yield "joined", word + words[i + 1], (i, i + 1)
-    for length in range(SHORTEST_INITIALS, min(LONGEST_INITIALS, len(words)) + 1):
-        yield "initials", "".join(word[0] for word in words[:length]), everything[:length]
     for group, positions in synonyms.mentioned(words) if synonyms else ():
         yield "group", str(group), positions
     if domain:
-        host = words_of(domain)
-        label = "".join(host)
+        label = "".join(words_of(domain))
         length = next((i for i in everything if "".join(words[: i + 1]) not in label), len(words))
-        yield "domain", " ".join(host), everything[:length] or everything
+        yield "joined", label, everything[:length] or everything

@@ -52,21 +52,12 @@ class Nearness(NamedTuple):
 class NearnessIndex:
     """One bag of words for each category."""
 
-    def __init__(
-        self, items: Sequence[Document], synonyms: Synonyms, before: NearnessIndex | None = None
-    ) -> None:
-        """Index the categories; their order does not matter.
-
-        `before` only saves work: its bags, made with the same synonyms, are taken over.
-        """
+    def __init__(self, items: Sequence[Document], synonyms: Synonyms) -> None:
+        """Index the categories; their order does not matter."""
         stem = cache(root)  # gone with this call: what readers type is never remembered
         order = sorted(items, key=lambda item: item.slug)
         self.synonyms = synonyms
-        bags_before = before._bags if before else {}  # noqa: SLF001 - of the same class
-        self._bags: dict[Document, Mapping[str, float]] = {
-            item: bags_before.get(item) or _bag(item, synonyms, stem) for item in order
-        }
-        bags = [(item.slug, self._bags[item]) for item in order]
+        bags = [(item.slug, _bag(item, synonyms, stem)) for item in order]
         self._slugs = [slug for slug, _ in bags]
         lengths = [sum(bag.values()) for _, bag in bags]
         mean = sum(lengths) / len(bags) if any(lengths) else 1
@@ -81,10 +72,6 @@ class NearnessIndex:
                 numbers, weights = self._postings[word]
                 numbers.append(number)
                 weights.append(idf[word] * mentions / (mentions + norm))
-
-    def has(self, word: str) -> bool:
-        """Return whether a bag holds a word or one of the same root."""
-        return root(word) in self._postings
 
     def nearest(self, words: Words) -> Nearness:
         """Return the categories nearest to a text."""

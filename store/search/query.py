@@ -20,15 +20,13 @@ from store.search.words import (
 LIKENESS: Final[dict[TermKind, float]] = {
     "word": 1.0,
     "joined": 0.97,
-    "domain": 0.97,
     "singular": 0.96,
     "group": 0.92,
     "part": 0.9,
-    "initials": 0.7,
 }
 """Likeness of a query's words to a term of each kind, 0..1.
 
-.2 less loses 19 right hits for `group`, 3 for `word`, 2 for `initials`, 1 or none elsewhere.
+.2 less loses 19 right hits for `group`, 3 for `word`, 1 or none elsewhere.
 """
 
 PREFIX_LIKENESS = 0.6
@@ -40,7 +38,8 @@ SENTENCE_WORDS = 3
 """Words from which a query is a sentence; with a function word it always is. At 5, 3 hits less."""
 MOST_WORDS = 40
 """Words of a query that are read; 200 characters, the limit of `q`, rarely hold more."""
-
+LONGEST_JOINED = 4
+"""Words of a query that may be one in a title or in a domain."""
 
 TermCandidate = tuple[float, TermKind, str, bool]
 """The likeness of a word to a term that it may mean, 0..1, the term, whether it only begins it."""
@@ -59,14 +58,10 @@ class Match(Struct, frozen=True, gc=False):
     guessed: bool = False
 
 
-Aside = tuple[TermKind, str, Match]
-"""A function or shopping word, or its singular, and what it means where a title has it."""
-
-
 class ParsedQuery(NamedTuple):
     """A query interpreted in one index; `weights` (0..1) are its words' idf there, `weight` all.
 
-    That of `fillers` is reduced, and `asides` are what they mean where they stand in a title.
+    That of `fillers` is reduced, and `asides` are their matches, which make no candidates.
     `of_things` if the titles name things and not brands. `head` is the position of the head noun of
     keywords, which says what is asked for. Sentences and names have none. `bare` are the positions
     of words used like names, `nouns` of those after an article in a sentence, `qualifiers` of
@@ -80,7 +75,7 @@ class ParsedQuery(NamedTuple):
     sentence: bool
     of_things: bool
     fillers: frozenset[int]
-    asides: list[Aside]
+    asides: list[Match]
     head: int | None
     bare: list[int]
     nouns: list[int]
@@ -100,17 +95,17 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
     is_whole = sentence or not of_things or words[-1] in index.postings["word"]
     is_whole = is_whole and len(words) > 1 and index.is_ordinary(words[-1])
     unfinished = None if is_whole else len(words) - 1
-    weights, asides = [], []
+    weights: list[float] = []
+    asides: list[Match] = []
     for i, word in enumerate(words):
         is_filler = word in fillers
-        meanings = _written(word) if is_filler else _meanings(word, index, i == unfinished)
+        written: TermCandidate = (LIKENESS["word"], "word", word, False)
+        meanings = [written] if is_filler else _meanings(word, index, i == unfinished)
         likeness, weight = 0.0, 1.0
         for alike, kind, term, guessed in meanings:
             if postings := index.postings[kind].get(term):
-                if is_filler:  # in so many titles that these are looked at instead
-                    asides.append((kind, term, Match((i,), (), alike)))
-                else:
-                    matches.append(Match((i,), postings, alike, guessed))
+                match = Match((i,), postings, alike, guessed)
+                (asides if is_filler else matches).append(match)
                 if alike > likeness and kind in ("word", "singular"):
                     likeness, weight = alike, index.idf(singular(term))
         weights.append(weight * (QUERY_FILLER_WEIGHT if is_filler else 1))
@@ -155,17 +150,11 @@ def _bare(words: Words) -> list[int]:
     ]
 
 
-def _written(word: str) -> Iterator[TermCandidate]:
-    """Yield a word as it is written, and its singular."""
-    yield LIKENESS["word"], "word", word, False
-    yield LIKENESS["singular"], "singular", singular(word), False
-
-
 def _meanings(word: str, index: InvertedIndex, unfinished: bool) -> Iterator[TermCandidate]:  # noqa: FBT001
     """Yield all that a word may mean: itself, what it is a part of, the word it mistypes."""
-    yield from _written(word)
+    yield LIKENESS["word"], "word", word, False
+    yield LIKENESS["singular"], "singular", singular(word), False
     yield LIKENESS["part"], "part", word, False
-    yield LIKENESS["initials"], "initials", word, False
     if unfinished:
         for whole in index.words_beginning(word):
             typed = len(word) / len(whole)
@@ -178,18 +167,14 @@ def _meanings(word: str, index: InvertedIndex, unfinished: bool) -> Iterator[Ter
 
 def _together(words: Words, index: InvertedIndex) -> Iterator[Match]:
     """Yield what adjacent words mean together: a split word, joined words, a domain."""
-    joined, single, domains = (index.postings[kind] for kind in ("joined", "word", "domain"))
-    for length in range(1, 4):
+    joined, single = index.postings["joined"], index.postings["word"]
+    for length in range(1, LONGEST_JOINED + 1):
         for i in range(len(words) - length + 1):
             positions, text = tuple(range(i, i + length)), "".join(words[i : i + length])
             if postings := joined.get(text):
                 yield Match(positions, postings, LIKENESS["joined"])
             if length > 1 and (postings := single.get(text)):
                 yield Match(positions, postings, LIKENESS["joined"])
-    for length in range(2, 5) if domains else ():
-        for i in range(len(words) - length + 1):
-            if postings := domains.get(" ".join(words[i : i + length])):
-                yield Match(tuple(range(i, i + length)), postings, LIKENESS["domain"])
 
 
 def _in_other_words(words: Words, index: InvertedIndex) -> Iterator[Match]:

@@ -1,7 +1,7 @@
-"""Answering: a function of a view and a query becomes an address whose bytes are kept.
+"""Answering: a ``Route`` makes a Flask rule of a function (view, query) → answer.
 
-One cache keeps what was asked for most recently, by address, while the basis of the address is the
-same: the step of the snapshot, or of the part of it that the answer follows from.
+The bytes are kept: one cache holds what was asked for most recently, by address, while the basis of
+the address is the same: the step of the snapshot, or of the part that the answer follows from.
 """
 
 import gzip
@@ -172,10 +172,10 @@ class Body:
 class Route(Struct, frozen=True, kw_only=True):
     """An address and the function that answers it, given a view and a query.
 
-    ``encode`` makes the body of the function's answer. ``basis`` says, given a view and the
-    variables of the rule, until when it holds: while it is equal. A ``strict`` route refuses
-    parameters that its query does not have; what does not ``need_history`` is answered while
-    nothing of the history is known.
+    ``encode`` makes the body of the function's answer. Kept bytes are served as long
+    as ``basis(view, **variables)`` returns what it did when they were made. A ``strict`` route
+    refuses parameters that its query does not have; a route without ``needs_history`` is answered
+    while nothing of the history is known.
     """
 
     rule: str

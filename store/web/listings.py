@@ -167,8 +167,8 @@ def get_instruments(view: View, query: Query) -> InstrumentList:  # noqa: ARG001
     )
     models: dict[str | None, set[str]] = {}
     for aggregate in snapshot.aggregates.values():
-        for asking in aggregate.log.askings:
-            models.setdefault(asking.instrument, set()).add(asking.model)
+        for key in aggregate.log.keys:
+            models.setdefault(key.instrument, set()).add(key.model)
     instruments = [
         InstrumentUse(
             id=id_,

@@ -77,7 +77,7 @@ Q = TypeVar("Q", bound="Query")
 
 
 class Query(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The parameters of an address that takes none."""
+    """The base of all queries; by itself, no parameters."""
 
 
 class OfCategory(Query, frozen=True, kw_only=True):
@@ -169,13 +169,13 @@ class Search(Query, frozen=True, kw_only=True):
 
 
 class SearchCall(Search, frozen=True, kw_only=True):
-    """A search by a model."""
+    """A search by an MCP client."""
 
     limit: Annotated[int, doc("Hits of each kind at most.", ge=1, le=20)] = 5
 
 
 class CategoryCall(AsOf, frozen=True, kw_only=True):
-    """A category, for a model; what is not a slug is told the closest."""
+    """A category, by an MCP client; what is not a slug is answered with the closest slugs."""
 
     slug: NamedCategory
     detail: Annotated[
@@ -185,7 +185,7 @@ class CategoryCall(AsOf, frozen=True, kw_only=True):
 
 
 class ProductCall(Query, frozen=True, kw_only=True):
-    """A product, for a model."""
+    """A product, by an MCP client."""
 
     slug: Annotated[Words, doc("Product slug, as search_best returns it.")]
     limit: Annotated[int, doc("Rankings at most.", ge=1, le=50)] = 10
@@ -193,7 +193,7 @@ class ProductCall(Query, frozen=True, kw_only=True):
 
 
 class HistoryCall(Query, frozen=True, kw_only=True):
-    """Polls of a category, for a model."""
+    """Polls of a category, by an MCP client."""
 
     slug: NamedCategory
     model: Annotated[str | None, doc("Only this assistant's polls.")] = None
@@ -202,7 +202,7 @@ class HistoryCall(Query, frozen=True, kw_only=True):
 
 
 class ListCall(Query, frozen=True, kw_only=True):
-    """A part of the list of categories, for a model."""
+    """A part of the list of categories, by an MCP client."""
 
     q: Annotated[Words | None, doc("Words that the title or slug must contain.")] = None
     topic: Annotated[
@@ -306,7 +306,7 @@ def from_call(kind: type[Q], arguments: Mapping[str, Any]) -> Q:
 
 
 def spelled(query: Query, **others: str | None) -> dict[str, str]:
-    """Return the parameters of a query that are not as if left out, as an address has them.
+    """Return the parameters of a query that differ from their defaults, as an address has them.
 
     ``others`` take the place of the query's own; ``None`` leaves one out.
     """

@@ -199,7 +199,7 @@ def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
         match=hit.match,
         siblings=_siblings(board, view),
         level=board.certainty.level,
-        level_sentence=sentences.certainty(board, view.name),
+        level_sentence=sentences.certainty_sentence(board, view.name),
         top=[
             TopEntry(
                 rank=entry.rank,

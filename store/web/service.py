@@ -136,7 +136,7 @@ def _surround(
 
     @app.after_request
     def finish(response: Response) -> Response:
-        """Give what is not final its security headers; show people errors as pages."""
+        """Give what did not come from a ``Body`` its security headers; show errors as pages."""
         if isinstance(response, FinalResponse):
             return response
         if isinstance(response, ProblemResponse) and is_for_people(request, by_name):
@@ -196,8 +196,12 @@ def _canonical(sent: str, view: View, routes: Mapping[str, Route]) -> str | None
 
 
 def _is_known(route: Route, view: View, variables: Mapping[str, str]) -> bool:
-    """Return whether something stands there: what moved, is gone or cannot be shown does."""
-    try:
+    """Return whether something stands there.
+
+    Also for what moved, is gone or cannot be shown just now, so that its old spelling redirects
+    rather than answers 404.
+    """
+    try:  # makes the whole answer: only odd spellings come here
         route(view, from_address(route.query, MultiDict(), variables, "", strict=False))
     except Moved:
         return True

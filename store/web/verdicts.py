@@ -94,7 +94,7 @@ def category_verdict(
         missed_by_model={
             answer.model: _missed(view, answer)
             for answer in board.counted
-            if answer.answered.poll.missed  # else the model is not among the keys
+            if answer.answered.poll.missed  # documented: only models that named one are keys
         },
         answers={
             answer.model: wire.AnswerStamp(
@@ -128,7 +128,7 @@ def _agreement(view: View, board: Leaderboard) -> wire.Agreement | None:
     if agreement is None:
         return None
     product = view.snapshot.products[agreement.product]
-    # While nothing is measured, an assistant's own noise is not, either.
+    # Without contenders there is no measurement to set the noise beside.
     noise = board.repeatability if board.certainty.contenders else None
     relative = noise.relative_overlap if noise else None
     return wire.Agreement(
@@ -154,7 +154,7 @@ def _certainty(view: View, board: Leaderboard) -> wire.Certainty:
 
     return wire.Certainty(
         level=certain.level,
-        sentence=sentences.certainty(board, view.name),
+        sentence=sentences.certainty_sentence(board, view.name),
         answers=certain.answers,
         runs=dict(certain.runs),
         from_=certain.since,
@@ -237,7 +237,7 @@ def _product_entry(view: View, board: Leaderboard, entry: Entry) -> wire.Product
         model_ranks=dict(entry.model_ranks),
         range=board.ranges.get(entry.product),
         level=board.certainty.level,
-        level_sentence=sentences.certainty(board, view.name),
+        level_sentence=sentences.certainty_sentence(board, view.name),
         reason=entry.reason,
         fixes=[
             wire.Fix(model=answer.model, fix=fix)

@@ -89,7 +89,7 @@ class View:
         )
 
     def _source(self, page: str) -> str:
-        return sentences.source(page, self.site.name, self.site.licence)
+        return sentences.source_line(page, self.site.name, self.site.licence)
 
     def standings(self, product: ProductProfile) -> list[tuple[Leaderboard, Entry]]:
         """Return a product's places on all leaderboards, by rank, then by category slug."""

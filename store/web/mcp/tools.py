@@ -84,7 +84,9 @@ def call(name: str, view: View, arguments: Mapping[str, Any]) -> dict[str, Any] 
     tool = TOOLS.get(name)
     if tool is None:
         return None
-    given = {OTHER_NAMES.get(n, n): v for n, v in arguments.items() if v is not None}
+    given = {name: value for name, value in arguments.items() if value is not None}
+    for other in OTHER_NAMES.keys() & given.keys():
+        given.setdefault(OTHER_NAMES[other], given.pop(other))  # with both, its own name counts
     try:
         lookup.check_history(view)
         answer = tool.answer(view, queries.from_call(tool.query, given))

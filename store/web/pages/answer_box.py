@@ -7,10 +7,16 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import Entry
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
-from store.rankings.sentences import LEVELS, Name, certainty, day_in_words, listed, number_in_words
+from store.rankings.sentences import (
+    LEVELS,
+    Name,
+    certainty_sentence,
+    day_in_words,
+    listed,
+    number_in_words,
+)
 from store.snapshot import Snapshot
 from store.web.view import View
 
@@ -72,12 +78,6 @@ def level_in_words(board: Leaderboard) -> tuple[str, Tone]:
 def colours(board: Leaderboard) -> dict[ProductId, int]:
     """Return the colours of the first products of a ranking, from 1."""
     return {entry.product: number for number, entry in enumerate(board.entries[:COLOURS], 1)}
-
-
-def speaker(entry: Entry, board: Leaderboard) -> str:
-    """Return the assistant whose reason is quoted: the first that ranks a product highest."""
-    best = min(entry.model_ranks.values())
-    return next(model for model in board.models if entry.model_ranks.get(model) == best)
 
 
 def squares_now(board: Leaderboard) -> list[Square]:
@@ -151,7 +151,7 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str
     level, entries = board.certainty.level, board.entries
     answers = firsts.total()
     if level == "contradicted":
-        rival = board.certainty.above[0]
+        rival = board.certainty.ahead_of_first[0]
         return (
             f"The latest answers put {listed([name(p) for p in board.firsts])} first, but "
             f"{name(rival)} came first in {firsts[rival]} of the last {answers}."
@@ -227,5 +227,5 @@ def _once(board: Leaderboard) -> str:
         on = number_in_words(days.pop())
         return f"Each has answered on only {on} days, too few to tell a lead from chance."
     if not board.certainty.is_of_one_answer:
-        return certainty(board, str)
+        return certainty_sentence(board, str)
     return "Each has answered once, so we cannot tell yet whether they would say so again."

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from store.rankings import sentences
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import RunKey, places
+from store.rankings.merging import RunKey, best_ranks
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.rankings.runs import VersionChange
@@ -140,7 +140,7 @@ def _instruments(board: Leaderboard) -> dict[str, str | None]:
 def _shifts(before: Leaderboard, after: Leaderboard, view: View) -> list[Shift]:
     """Return every product ranked on either day: by its later rank, then those that dropped out."""
     old, new = ({e.product: e.score for e in board.entries} for board in (before, after))
-    ranks = places(before.entries), places(after.entries)
+    ranks = best_ranks(before.entries), best_ranks(after.entries)
     return [
         Shift(
             product=view.snapshot.products[id_],
@@ -203,18 +203,18 @@ def _leader(before: Leaderboard, after: Leaderboard, obstacle: Obstacle | None, 
 
 def _events(board: Leaderboard, view: View) -> Iterator[tuple[str, str]]:
     """Yield what happened beyond noise: another version, another way of asking, another leader."""
-    askings: dict[str, RunKey] = {}
+    keys: dict[str, RunKey] = {}
     renewed: dict[tuple[str, bool], list[str]] = {}
     for answer in board.log:
-        model, date, asking = answer.model, answer.polled_at[:10], answer.asking
-        before = askings.get(model, asking)
-        askings[model] = asking
-        # The log holds equal askings once, so identity tells that nothing changed.
-        if before is asking or model not in view.snapshot.models:
+        model, date, key = answer.model, answer.polled_at[:10], answer.key
+        before = keys.get(model, key)
+        keys[model] = key
+        # The log holds equal keys once, so identity tells that nothing changed.
+        if before is key or model not in view.snapshot.models:
             continue
-        if version := VersionChange.of(model, before.version, asking.version):
+        if version := VersionChange.of(model, before.version, key.version):
             yield date, sentences.version_change(version)
-        if before.instrument != asking.instrument:
+        if before.instrument != key.instrument:
             renewed.setdefault((date, before.instrument is not None), []).append(model)
     # A new prompt reaches all assistants on one day: one sentence for all of them.
     for (date, is_known), models in renewed.items():

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import PLACES, Entry, places
+from store.rankings.merging import PLACES, Entry, best_ranks
 from store.rankings.sentences import agreement_wording, listed
 from store.web import lookup
 from store.web.answers import Body, Route
@@ -89,7 +89,7 @@ def badge(view: View, query: Place) -> bytes:
 
 def _standing(board: Leaderboard, entry: Entry) -> str:
     """Return a product's place with how sure it is: "#1 of 7 · clear lead"."""
-    place = places(board.entries)[entry.product]
+    place = best_ranks(board.entries)[entry.product]
     standing = f"{'tied ' if entry.tied else ''}#{place} of {len(board.entries)}"
     likely = board.ranges.get(entry.product)
     if entry.rank == 1 or likely is None:
@@ -104,7 +104,7 @@ def ranking(view: View, query: OfCategory) -> dict[str, Any]:
     """Draw a ranking's first places, with their source."""
     board = lookup.board(view, query.slug, view.at.ranking_picture)
     verdict = category_verdict(view, board)
-    room, best = EMBEDDED_WIDTH - 40, places(board.entries)
+    room, best = EMBEDDED_WIDTH - 40, best_ranks(board.entries)
     most = PLACES * len(board.counted)
     rows = [
         {

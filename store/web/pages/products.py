@@ -11,7 +11,7 @@ from msgspec import Struct
 from store.counting import under_present_names
 from store.line_codec import POLL_DECODER
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import Entry, places
+from store.rankings.merging import Entry, best_ranks
 from store.rankings.products import ProductProfile
 from store.records import Category, Pick, Poll
 from store.web import lookup, verdicts
@@ -64,7 +64,7 @@ def _worth(board: Leaderboard, entry: Entry) -> tuple[int, int, float, str]:
     tones = ("sure", "unsure", "unknown")
     tone = tones.index(level_in_words(board)[1])
     share = entry.score / len(board.counted)
-    return places(board.entries)[entry.product], tone, -share, board.slug
+    return best_ranks(board.entries)[entry.product], tone, -share, board.slug
 
 
 @page(
