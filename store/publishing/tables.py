@@ -15,7 +15,14 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from store.counting import history_files, under_present_names
-from store.rankings.merging import PLACES, ResolvedAnswer, Wordings, count, merge, standing_wording
+from store.rankings.merging import (
+    ResolvedAnswer,
+    Wordings,
+    count,
+    merge,
+    points,
+    standing_wording,
+)
 from store.records import Poll
 from store.snapshot import Snapshot
 
@@ -66,7 +73,7 @@ def _picks(line: Line) -> Iterator[Row]:
     for pick in poll.ranking:
         yield (
             poll.id, poll.slug, poll.model, poll.polled_at, poll.question, poll.instrument or None,
-            pick.rank, PLACES + 1 - pick.rank, pick.product, pick.domain, pick.reason, pick.fixes,
+            pick.rank, points(pick.rank), pick.product, pick.domain, pick.reason, pick.fixes,
             line.file, line.number, line.day_closed,
         )  # fmt: skip
 

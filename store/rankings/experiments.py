@@ -16,7 +16,7 @@ from store.rankings.agreement import CONDORCET, POINTS, Repeats
 from store.rankings.certainty import Interval, student, wilson
 from store.rankings.changes import Streak, survival
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import PLACES
+from store.rankings.merging import points
 from store.rankings.names import ProductId
 from store.rankings.rounds import TrackRecord
 from store.rankings.runs import Run
@@ -257,11 +257,11 @@ def own_maker_advantages(
         runs = board.runs() if own else {}
         advantages: list[Fraction] = []
         for product in own:
-            points = {model: _mean_points(run, product) for model, run in runs.items()}
+            means = {model: _mean_points(run, product) for model, run in runs.items()}
             maker = made_by[product]
-            makers_own = [value for model, value in points.items() if makers.get(model) == maker]
-            others = [value for model, value in points.items() if makers.get(model) != maker]
-            if others and any(points.values()):
+            makers_own = [value for model, value in means.items() if makers.get(model) == maker]
+            others = [value for model, value in means.items() if makers.get(model) != maker]
+            if others and any(means.values()):
                 others_mean = sum(others, Fraction(0)) / len(others)
                 advantages += [value - others_mean for value in makers_own]
         if advantages:
@@ -271,8 +271,8 @@ def own_maker_advantages(
 
 def _mean_points(run: Run, product: ProductId) -> Fraction:
     """Return the mean points of a product over the window; none where it is not named."""
-    ranks = [a.places.index(product) for a in run.window if product in a.places]
-    return Fraction(sum(PLACES - at for at in ranks), len(run.window))
+    ranks = [a.places.index(product) + 1 for a in run.window if product in a.places]
+    return Fraction(sum(map(points, ranks)), len(run.window))
 
 
 def _share_bar(label: str, shares: Sequence[float]) -> Bar:

@@ -25,6 +25,11 @@ ProductsByRank = tuple["ProductId | None", ...]
 """The products of an answer from rank 1; ``None`` where a product is named a second time."""
 
 
+def points(rank: int) -> int:
+    """Return the points of a rank: 5 for the first, one for the fifth."""
+    return PLACES + 1 - rank
+
+
 # Answers and entries are many and form no cycles, so the collector is spared them.
 class ResolvedAnswer(Struct, frozen=True, gc=False):
     """A model's answer with its names resolved: ``products`` are those of the poll's ranking.
@@ -242,11 +247,9 @@ def merged_first(
         for rank, product in enumerate(answer, start=1):
             if product:
                 ranks.setdefault(product, []).append(rank)
-    points = {product: (PLACES + 1) * len(own) - sum(own) for product, own in ranks.items()}
-    most = max(points.values())  # only whoever has them can be first, and merits are dear
-    merits = {
-        product: merit(ranks[product]) for product, number in points.items() if number == most
-    }
+    totals = {product: sum(map(points, own)) for product, own in ranks.items()}
+    most = max(totals.values())  # only whoever has them can be first, and merits are dear
+    merits = {product: merit(ranks[product]) for product, total in totals.items() if total == most}
     first = min(merits, key=lambda product: (*merits[product], slugs[product]))
     return first, list(merits.values()).count(merits[first]) > 1
 
@@ -284,7 +287,7 @@ def merit(ranks: Iterable[int]) -> tuple[int, ...]:
     theirs, part by part.
     """
     listed = list(ranks)
-    score = (PLACES + 1) * len(listed) - sum(listed)
+    score = sum(map(points, listed))
     return (-score, -len(listed), *[-listed.count(place) for place in range(1, PLACES + 1)])
 
 

@@ -17,7 +17,7 @@ from typing import Literal, Self
 
 from msgspec import Struct
 
-from store.rankings.merging import PLACES, LoggedAnswer, ResolvedAnswer, RunKey
+from store.rankings.merging import PLACES, LoggedAnswer, ResolvedAnswer, RunKey, points
 from store.rankings.names import ProductId
 
 DAY = 86_400
@@ -187,16 +187,16 @@ class Run:
             # Products of two numbers of points grow with the square.
             self._cross_sums = {key: v * factor * factor for key, v in self._cross_sums.items()}
         unit = self._scale // len(day)
-        points: dict[ProductId, int] = {}
+        totals: dict[ProductId, int] = {}
         for answer in day:
-            for place, product in enumerate(answer.places):
+            for rank, product in enumerate(answer.places, start=1):
                 if product:
-                    points[product] = points.get(product, 0) + (PLACES - place) * unit
+                    totals[product] = totals.get(product, 0) + points(rank) * unit
         sums, crosses = self._sums, self._cross_sums
-        for product, number in points.items():
+        for product, number in totals.items():
             sums[product] = sums.get(product, 0) + sign * number
-        for pair in combinations_with_replacement(sorted(points), 2):
-            crosses[pair] = crosses.get(pair, 0) + sign * points[pair[0]] * points[pair[1]]
+        for pair in combinations_with_replacement(sorted(totals), 2):
+            crosses[pair] = crosses.get(pair, 0) + sign * totals[pair[0]] * totals[pair[1]]
 
     def mean_points(self, product: ProductId) -> Fraction:
         """Return the mean points of a product over the days."""
@@ -229,7 +229,7 @@ class Run:
     @property
     def named(self) -> list[ProductId]:
         """Every product that an answer of the run names."""
-        return [product for product, points in self.sums.items() if points]
+        return [product for product, total in self.sums.items() if total]
 
     @property
     def answers(self) -> Iterator[LoggedAnswer]:
