@@ -14,7 +14,7 @@ from store.counting import CLOCK_TOLERANCE
 from store.files import Files
 from store.history import History, Log
 from store.polls.clocks import Clock
-from store.polls.due import ALWAYS, Pair, PollingReader, PollingState, Rounds, levels
+from store.polls.due import AT_ONCE, Pair, PollingReader, PollingState, Rounds, levels
 from store.rankings.certainty import Certainty, Level
 from store.rankings.poll_states import PollState, PollStates, poll_states
 from store.records import Assistant, FailureKind, Site
@@ -35,7 +35,7 @@ def due(*kinds: str | None, every_days: int = 7) -> timedelta | None:
         for n, kind in enumerate(kinds)
     ]
     time = Rounds(every_days).due_at(poll_states(polls).get("A"))
-    return None if time == ALWAYS else time - T - timedelta(hours=len(kinds) - 1)
+    return None if time == AT_ONCE else time - T - timedelta(hours=len(kinds) - 1)
 
 
 def test_an_answer_holds_for_the_interval_and_what_we_broke_off_not_at_all() -> None:
@@ -132,7 +132,7 @@ def test_a_round_takes_so_many_answers(
 def test_an_interrupted_repeat_is_due_at_once() -> None:
     """And the answers before it are not asked for again."""
     state = state_after("v", HOUR, "v", HOUR, "i")
-    assert THREE.due_at(state) == ALWAYS
+    assert THREE.due_at(state) == AT_ONCE
     assert THREE.lacking(state, T) == 1
 
 
@@ -273,7 +273,7 @@ def test_a_new_question_is_due_at_once(data: Path) -> None:
     asked = json.loads(path.read_text(encoding="utf-8"))
     write_json(path, {**asked, "question": "Which is best?"})
     assert state_in(data).due(pairs, WEEKLY, T) == pairs
-    assert [state.failure for state in state_in(data).of_model("B")] == ["auth"]
+    assert [state.failure for state in state_in(data).of_assistant("B")] == ["auth"]
     tried = failed("A", "timeout", at(hours=-1), slug="new", question="Which is best?")
     append(data, [tried])
     assert state_in(data).due(pairs, WEEKLY, T) == []

@@ -18,7 +18,7 @@ from store.rankings import leaderboards
 from store.snapshot import Snapshot
 from store.store import Store
 from store.web.as_of import cited_day
-from store.web.verdicts import category_verdict
+from store.web.verdicts import verdict_shape
 from store.web.view import View
 
 
@@ -63,7 +63,7 @@ def as_fresh(whole: Snapshot, directory: Path, day: str) -> dict[str, bytes]:
         board = leaderboards.board(aggregate, fresh.models, fresh.catalogue.site, slugs)
         if board and slug in fresh.catalogue.categories:
             final = day <= whole.ledger.closed
-            verdict = msgspec.structs.replace(category_verdict(view, board), as_of=day, final=final)
+            verdict = msgspec.structs.replace(verdict_shape(view, board), as_of=day, final=final)
             found[slug] = msgspec.json.encode(verdict)
     return found
 

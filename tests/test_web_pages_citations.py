@@ -8,7 +8,7 @@ from builders import BASE_URL, answered, app_over, close_days, view_of, write_da
 from flask import Flask
 
 from store.web.pages.category import bibtex
-from store.web.verdicts import category_verdict
+from store.web.verdicts import verdict_shape
 
 CATEGORIES = {
     "crm-software": {"title": "Best R&D_tools {100%} #1 ~ $5 \\ ^"},
@@ -30,7 +30,7 @@ def app_with_a_closed_day(directory: Path) -> Flask:
 def test_bibtex_is_what_tex_can_set(tmp_path: Path) -> None:
     """Characters that mean something to TeX are written so that they appear."""
     view = view_of(app_with_a_closed_day(tmp_path).extensions["store"].snapshot)
-    verdict = category_verdict(view, view.snapshot.leaderboards["crm-software"])
+    verdict = verdict_shape(view, view.snapshot.leaderboards["crm-software"])
     assert bibtex(verdict, "2026-10-01", view) == (
         "@misc{crm-software-2026-10-01,\n"
         "  author = {{Consensus Test}},\n"

@@ -131,7 +131,7 @@ class Batching:
     def _affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
         """Return what of these pairs can be paid and recorded, and what it may cost."""
         history, now = self._session.polling.history, rfc3339(self._session.clock.now())
-        left = self._session.budget.left()
+        left = self._session.budget.available()
         limit = left if usd is None else min(left, micros(max(usd, 0)))
         items: list[Asking] = []
         total = 0

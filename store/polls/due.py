@@ -34,7 +34,7 @@ RETRIED_SOONER = frozenset({"network", "timeout", "http", "rate_limited", "quota
 """Failures that say nothing of the question: retried after 6, 12, 24 … hours, at most after the
 regular interval."""
 FIRST_RETRY = timedelta(hours=6)
-ALWAYS = datetime.min.replace(tzinfo=UTC)
+AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
 CLEAR: Level = "clear"
 UNMEASURED: Level = "unmeasured"
@@ -112,7 +112,7 @@ class Rounds(Struct, frozen=True):
         after the regular interval.
         """
         if state is None or state.failure == "interrupted":
-            return ALWAYS
+            return AT_ONCE
         regular = timedelta(days=self.every_days)
         last = datetime.fromisoformat(state.polled_at)
         if state.failure is None and self.lacking(state) > 0:
@@ -138,17 +138,19 @@ class PollingState(Struct, frozen=True):
         states = self.states.get(pair.slug)
         return states.present.get(pair.assistant.name) if states else None
 
-    def of_model(self, model: str) -> list[PollState]:
+    def of_assistant(self, assistant: str) -> list[PollState]:
         """Return how an assistant's pairs stand that were ever polled, with whatever question."""
-        return [states.ever[model] for states in self.states.values() if model in states.ever]
+        return [s.ever[assistant] for s in self.states.values() if assistant in s.ever]
 
-    def usd_on(self, model: str, day: str) -> float:
+    def usd_on(self, assistant: str, day: str) -> float:
         """Return what an assistant's polls of a UTC day cost, if no later day has polls."""
-        return sum(state.usd for state in self.of_model(model) if state.polled_at[:10] == day)
+        return sum(
+            state.usd for state in self.of_assistant(assistant) if state.polled_at[:10] == day
+        )
 
-    def pause_of(self, model: str, now: datetime) -> Pause | None:
+    def pause_of(self, assistant: str, now: datetime) -> Pause | None:
         """Return the pause that an assistant's polls call for, if one lasts."""
-        return recorded_pause(self.of_model(model), now)
+        return recorded_pause(self.of_assistant(assistant), now)
 
     def due(self, pairs: Iterable[Pair], rounds: Rounds, now: datetime) -> list[Pair]:
         """Return the pairs that are due, those waiting longest first.
@@ -184,8 +186,8 @@ class PollingState(Struct, frozen=True):
         for pair in pairs:
             certainty, state = certainties.get(pair.slug), self.of(pair)
             was_polled = state is not None and state.polled_at[:10] >= today
-            few = certainty is None or certainty.runs.get(pair.assistant.name, 0) < most
-            if level_of(pair, certainties) != CLEAR and few and not was_polled:
+            may_ask_more = certainty is None or certainty.runs.get(pair.assistant.name, 0) < most
+            if level_of(pair, certainties) != CLEAR and may_ask_more and not was_polled:
                 chosen.append(pair)
         return sorted(chosen, key=lambda pair: URGENCY.index(level_of(pair, certainties)))
 

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 MOST = 20
 """Questions to one assistant for which its lock is held at a time."""
-UNREACHABLE = 10
+UNREACHABLE_AFTER = 10
 """Failures to reach a provider, without an answer between, after which it is paused."""
 OUT_OF_REACH = frozenset({"network", "timeout"})
 """Failures that count towards it."""
@@ -137,13 +137,13 @@ class Questions:
         self._waiting = waiting
         self._summary = summary
         self._instrument = instrument
-        states = state.of_model(sender.assistant.name)
+        states = state.of_assistant(sender.assistant.name)
         answered = max((one.answered_at for one in states if one.answered_at), default="")
         self._out_of_reach = sum(
             one.failure in OUT_OF_REACH and one.polled_at > answered for one in states
         )
         self._in_batches = session.files.under_way(session.catalogue)
-        self._left = 0
+        self._to_start = 0
         self._flights: dict[Charge, tuple[Pair, float]] = {}
         """The questions on their way, and when they are given up, in monotonic seconds."""
         self._landed: queue.SimpleQueue[tuple[Charge, Outcome | Unsent]] = queue.SimpleQueue()
@@ -153,11 +153,11 @@ class Questions:
 
         After a stop they are waited for a little, then what was sent is recorded as interrupted.
         """
-        self._left = most
+        self._to_start = most
         stop, concurrency = self._session.stop, self._sender.assistant.concurrency
         # a dead main thread sets no stop, and the interpreter would wait for this loop for ever
         while not stop.is_set() and threading.main_thread().is_alive():
-            may_start = self._waiting and self._left and not self._summary.is_over
+            may_start = self._waiting and self._to_start and not self._summary.is_over
             if may_start and len(self._flights) < concurrency:
                 self._start()
             elif self._flights:
@@ -195,7 +195,7 @@ class Questions:
             return
         if pair.assistant.api == "sample":
             self._waiting.popleft()
-            self._left -= 1
+            self._to_start -= 1
             repeat = states.asked_on(rfc3339(now)[:10], pair.assistant.name)
             self._conclude(pair, ask_sample(pair, now, repeat))
             return
@@ -207,7 +207,7 @@ class Questions:
         try:
             if charge.reserve():
                 self._waiting.popleft()
-                self._left -= 1
+                self._to_start -= 1
                 self._flights[charge] = pair, time.monotonic() + self._sender.limits.total + GRACE
                 name = f"poll {pair.assistant.name}"
                 threading.Thread(target=ask_and_land, name=name, daemon=True).start()
@@ -243,7 +243,7 @@ class Questions:
             self._out_of_reach = 0
         elif outcome.poll.failure in OUT_OF_REACH:
             self._out_of_reach += 1
-            if self._out_of_reach >= UNREACHABLE and outcome.pause is None:
+            if self._out_of_reach >= UNREACHABLE_AFTER and outcome.pause is None:
                 outcome = replace(outcome, pause=self._sender.limits.pause)
         try:
             self._session.append(outcome, self._summary, self._instrument)

@@ -46,7 +46,7 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
     catalogue, rounds = session.catalogue, Rounds.of(session.catalogue.site)
     pairs = session.pairs(assistant)
     due = session.due(pairs, state, rounds)
-    states = state.of_model(name)
+    states = state.of_assistant(name)
     answered = max((one.answered_at for one in states if one.answered_at), default=None)
     spent = state.usd_on(name, rfc3339(now)[:10])
     pause, batch_pause = state.pause_of(name, now), files.pause_of(assistant, now)

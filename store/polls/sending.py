@@ -43,7 +43,7 @@ class Limits(Struct, frozen=True):
     longest_wait: float = 120
     pause: float = 6 * 3600
     """Seconds that an assistant rests after a bad key, spent money, a model that is gone, a far too
-    dear answer, or as many failures to reach it as the poller allows; ``due.FIRST_RETRY`` is one
+    dear answer, or ``poller.UNREACHABLE_AFTER`` failures to reach it; ``due.FIRST_RETRY`` is one
     pair's."""
 
 
@@ -260,7 +260,7 @@ class Sender:
             except (requests.RequestException, HTTPError, OSError, ValueError) as error:
                 cause = _innermost(error)
                 sentence = f"The provider could not be reached ({type(cause).__name__})."
-                return lost("network", sentence, is_free=isinstance(cause, UNSENT))
+                return lost("network", sentence, is_free=isinstance(cause, BEFORE_SENDING))
 
     def _response(self, session: requests.Session, request: Request, deadline: float) -> Response:
         content: dict[str, Any] = {}
@@ -302,8 +302,8 @@ def lost(kind: FailureKind, sentence: str, *, is_free: bool = False) -> Response
     return Response(0, {}, b"", Failure(kind, sentence), is_free)
 
 
-UNSENT = (NewConnectionError, ConnectTimeoutError, ssl.SSLCertVerificationError)
-"""Causes that come before anything is sent, TLS and proxy included."""
+BEFORE_SENDING = (NewConnectionError, ConnectTimeoutError, ssl.SSLCertVerificationError)
+"""Errors that arise before anything is sent, of TLS and proxy too."""
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -58,9 +58,9 @@ class Budget:
     is ``recorded`` of a day: in history, and reserved by open batches. What a killed process had
     reserved stays taken that day. ``run_spent`` is in micro-dollars.
 
-    Without ``daily_usd`` nothing is written; with it ``reserve``, ``left`` and ``reached`` raise
-    ``OSError`` where the sum cannot be used, so that nothing may be sent. ``settle`` never does,
-    ``fault`` returns it.
+    Without ``daily_usd`` nothing is written; with it ``reserve``, ``available`` and ``reached``
+    raise ``OSError`` where the sum cannot be used, so that nothing may be sent. ``settle`` never
+    does, ``fault`` returns it as a sentence.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Budget:
             self.run_spent += cost - reserved
             self._add(cost - (reserved if day == self._today() else 0))
 
-    def left(self) -> float:
+    def available(self) -> float:
         """Return how many micro-dollars may still be taken; infinity without a limit."""
         day, run = self.daily_usd, self.run_usd
         of_day = math.inf if day is None else micros(day) - self._spent(self._today())
@@ -103,7 +103,7 @@ class Budget:
 
     def reached(self, amount: int) -> str | None:
         """Return the limit that so many more micro-dollars would pass, as a state in words."""
-        if amount <= self.left():
+        if amount <= self.available():
             return None
         run = self.run_usd
         if run is not None and self.run_spent + amount > micros(run):

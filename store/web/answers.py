@@ -88,8 +88,8 @@ class FinalResponse(Response):
 class Body:
     """The bytes and headers sent for an address, plain and compressed, with their tag.
 
-    One that is not ``is_final`` may soon be better and is never kept. Tag, compressed form, and
-    what ``draw`` makes of the source, are made when they are first sent. The tag is the source's,
+    One without ``may_be_kept`` may soon be better. Tag, compressed form, and what ``draw`` makes
+    of the source, are made when they are first sent. The tag is the source's,
     so a reader who has the picture is answered without drawing it.
     """
 
@@ -101,10 +101,10 @@ class Body:
         status: int = 200,
         level: int = THOROUGH,
         draw: Callable[[bytes], bytes] | None = None,
-        is_final: bool = True,
+        may_be_kept: bool = True,
     ) -> None:
         self.status = status
-        self.is_final = is_final
+        self.may_be_kept = may_be_kept
         self._source = source
         self._headers = headers
         self._level = level
@@ -258,7 +258,7 @@ def _respond(route: Route, view: Callable[[], View], cache: Cache, /, **variable
     body = cache.get(address, basis)
     if body is None:  # two readers at once may both make it: cheaper than that one waits
         body = _body_of(route, seen, variables)
-        if body.is_final:
+        if body.may_be_kept:
             # The step is that of before the body was made: a poll may have come meanwhile.
             cache.keep(address, basis, seen.snapshot.step, body)
     return body.response(environ)

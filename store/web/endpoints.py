@@ -31,11 +31,11 @@ Value = TypeVar("Value")
 
 
 class Result(Struct, Generic[Value], frozen=True):
-    """An answer that goes on at another address, or that may soon be better and is not kept."""
+    """An answer, the address where it goes on, and whether it may be kept: not if soon better."""
 
     value: Value
     following: str | None = None
-    is_final: bool = True
+    may_be_kept: bool = True
 
 
 class Endpoint(Route, frozen=True, kw_only=True):
@@ -87,11 +87,11 @@ def endpoint(  # noqa: PLR0913 - each is a fact of its own
             type_ = MEDIA_TYPES.get(getattr(query, "format", "json"), JSON)
             headers = {
                 "Content-Type": type_ if media_type == JSON else media_type,
-                "Cache-Control": CACHE_CONTROL if result.is_final else "no-store",
+                "Cache-Control": CACHE_CONTROL if result.may_be_kept else "no-store",
                 "Link": view.link(page(view, query), result.following),
             }
             body = write(result.value, query)
-            return Body(body, headers, level=level, is_final=result.is_final)
+            return Body(body, headers, level=level, may_be_kept=result.may_be_kept)
 
         return Endpoint(
             rule=rule,

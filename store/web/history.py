@@ -11,7 +11,7 @@ from store.web import lookup
 from store.web.answers import QUICK
 from store.web.endpoints import Result, endpoint, rows_as
 from store.web.errors import Refused
-from store.web.queries import OfHistory, spelled
+from store.web.queries import OfHistory, parameters_of
 from store.web.shapes import TIME_PATTERN, JsonObject, Time, doc
 from store.web.view import View
 
@@ -111,7 +111,7 @@ def get_history(view: View, query: OfHistory) -> Result[Polls]:
     Every poll, newest first, failed ones included. A record is the line of the history
     file as it stands. A category that is gone keeps its history.
     """
-    slug, given = query.slug, spelled(query, slug=None)
+    slug, given = query.slug, parameters_of(query, slug=None)
     model = lookup.model_parameter(
         view, query.model, lambda name: view.at.history(slug, **{**given, "model": name})
     )
@@ -127,7 +127,7 @@ def get_history(view: View, query: OfHistory) -> Result[Polls]:
     cursor = f"{index.ids[shown[-1]]:016x}" if len(positions) > query.limit else None
     following = None
     if cursor:
-        part = spelled(query, slug=None, model=model, limit=str(query.limit), before=cursor)
+        part = parameters_of(query, slug=None, model=model, limit=str(query.limit), before=cursor)
         following = view.at.history(slug, **part)
     return Result(Polls(view.lines(index, shown), cursor), following)
 

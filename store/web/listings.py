@@ -12,7 +12,7 @@ from store.rankings.experiments import Experiment
 from store.records import WrittenExperiment
 from store.web import lookup
 from store.web.endpoints import endpoint, rows
-from store.web.queries import Categories, Query, spelled
+from store.web.queries import Categories, Query, parameters_of
 from store.web.shapes import URI, Api, Date, JsonObject, Page, doc
 from store.web.view import View
 
@@ -112,7 +112,7 @@ def list_categories(view: View, query: Categories) -> list[CategoryItem]:
 
     Every category with at least one counted answer, by title; with `topic`, one topic's.
     """
-    given = spelled(query, topic=None)
+    given = parameters_of(query, topic=None)
     topic = lookup.topic_parameter(view, query.topic, partial(view.at.topic, **given))
     return [
         CategoryItem(

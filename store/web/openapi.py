@@ -28,7 +28,7 @@ from store.web.queries import (
     Query,
     Search,
     Tabular,
-    spelled,
+    parameters_of,
 )
 from store.web.rendering import render
 from store.web.shapes import JsonObject, Page, Time, doc
@@ -299,9 +299,8 @@ def examples(view: View) -> dict[str, Examples]:
             body = route.body(view, query)
         except (Refused, HistoryError):  # a file is bad just now
             continue
-        given = {
-            name: value for name, value in to_builtins(query).items() if name in spelled(query)
-        }
+        names = parameters_of(query)
+        given = {name: value for name, value in to_builtins(query).items() if name in names}
         answer = _shortened(msgspec.json.decode(body.content))
         samples[route.name] = {"parameters": given, "answer": answer}
     return samples

@@ -45,7 +45,7 @@ Slug = Annotated[
 Text = Annotated[
     str, Meta(min_length=1, max_length=MAX_QUERY, pattern=NOT_BLANK, extra={"trimmed": True})
 ]
-Words = Annotated[str, Meta(max_length=MAX_QUERY, extra={"trimmed": True})]
+FreeText = Annotated[str, Meta(max_length=MAX_QUERY, extra={"trimmed": True})]
 Day = Annotated[
     str,
     Meta(
@@ -71,7 +71,7 @@ Format = Annotated[
 InTopic = Annotated[
     str | None, doc("Only the categories of this topic, by its slug in topics.json.")
 ]
-NamedCategory = Annotated[Words, doc("Category slug, as search_best returns it.", min_length=1)]
+NamedCategory = Annotated[FreeText, doc("Category slug, as search_best returns it.", min_length=1)]
 Offset = Annotated[int, doc("How many to skip.", ge=0, le=1_000_000)]
 Q = TypeVar("Q", bound="Query")
 
@@ -187,7 +187,7 @@ class CategoryCall(AsOf, frozen=True, kw_only=True):
 class ProductCall(Query, frozen=True, kw_only=True):
     """A product, by an MCP client."""
 
-    slug: Annotated[Words, doc("Product slug, as search_best returns it.")]
+    slug: Annotated[FreeText, doc("Product slug, as search_best returns it.")]
     limit: Annotated[int, doc("Rankings at most.", ge=1, le=50)] = 10
     offset: Offset = 0
 
@@ -204,7 +204,7 @@ class HistoryCall(Query, frozen=True, kw_only=True):
 class ListCall(Query, frozen=True, kw_only=True):
     """A part of the list of categories, by an MCP client."""
 
-    q: Annotated[Words | None, doc("Words that the title or slug must contain.")] = None
+    q: Annotated[FreeText | None, doc("Words that the title or slug must contain.")] = None
     topic: Annotated[
         str | None, doc("Only this topic's; an unknown one brings the list of them.")
     ] = None
@@ -305,7 +305,7 @@ def from_call(kind: type[Q], arguments: Mapping[str, Any]) -> Q:
     return kind(**values)
 
 
-def spelled(query: Query, **others: str | None) -> dict[str, str]:
+def parameters_of(query: Query, **others: str | None) -> dict[str, str]:
     """Return the parameters of a query that differ from their defaults, as an address has them.
 
     ``others`` take the place of the query's own; ``None`` leaves one out.

@@ -150,7 +150,7 @@ def search(view: View, query: Search) -> Result[SearchResults]:
     arrays of hits are empty when nothing fits.
     """
     hits = view.search(query.q, query.limit)
-    return Result(search_results(query.q, hits, view), is_final=hits.is_final)
+    return Result(search_results(query.q, hits, view), may_be_kept=hits.is_final)
 
 
 def search_results(

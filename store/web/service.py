@@ -34,7 +34,7 @@ UNTRUSTED = (
     "to hosts in site.json."
 )
 API = "/api/v1"
-_KEPT = "!$&'()*+,/:;=?@-._~%"
+_SAFE_IN_QUERY = "!$&'()*+,/:;=?@-._~%"
 """What stands in a query string as it was sent (RFC 3986, section 3.4); the rest is encoded."""
 
 
@@ -99,14 +99,14 @@ def register(
         return current()[0]
 
     errors.register(app)
-    _surround(app, routes, current)
+    _add_request_hooks(app, routes, current)
     answers.register(app, routes, view, answers.Cache())
     app.add_url_rule("/data/<path:name>", "data_file", files.send)
     mcp.register(app, view)
     health.register(app, store)
 
 
-def _surround(
+def _add_request_hooks(
     app: Flask, routes: tuple[Route, ...], current: Callable[[], tuple[View, frozenset[str]]]
 ) -> None:
     """Add what happens before and after every request."""
@@ -122,7 +122,7 @@ def _surround(
         if request.method == "OPTIONS":
             return _options()
         if not environ.get("QUERY_STRING", "").isascii():  # else nobody could read an argument
-            request.query_string = quote(request.query_string, safe=_KEPT).encode()
+            request.query_string = quote(request.query_string, safe=_SAFE_IN_QUERY).encode()
         sent: str = environ["PATH_INFO"]
         is_odd = (
             request.routing_exception or sent[-1:] == "/" or sent == API or sent != sent.lower()
@@ -130,7 +130,7 @@ def _surround(
         path = _canonical(sent, view, by_name) if is_odd and sent != "/" else None
         if path is None or path == sent:
             return None
-        query = quote(request.query_string, safe=_KEPT)
+        query = quote(request.query_string, safe=_SAFE_IN_QUERY)
         address = view.at.page(f"{path.removeprefix('/')}{query and f'?{query}'}")
         return redirect(address).response(environ)
 

@@ -13,7 +13,7 @@ from store.rankings.mentions import Direction
 from store.rankings.products import ProductProfile
 from store.web import lookup
 from store.web.endpoints import endpoint, rows
-from store.web.queries import Changes, Tabular, spelled
+from store.web.queries import Changes, Tabular, parameters_of
 from store.web.shapes import Api, Date, JsonObject, Page, Time, doc
 from store.web.view import View
 
@@ -218,13 +218,13 @@ def change_list(view: View, query: Changes, most: int) -> ChangeList:
 
 def _slugs(view: View, query: Changes) -> Collection[str] | None:
     """Return the categories that a query asks about; ``None`` if about all."""
-    others = spelled(query, topic=None)
+    others = parameters_of(query, topic=None)
     topic = lookup.topic_parameter(
         view, query.topic, lambda slug: view.at.changes(topic=slug, **others)
     )
     slugs = {board.slug for board in topic.leaderboards} if topic else None
     if query.slug is not None:
-        given = spelled(query, slug=None)
+        given = parameters_of(query, slug=None)
         lookup.board(view, query.slug, lambda slug: view.at.changes(slug=slug, **given))
         # Both narrow: a category outside of the topic has none.
         slugs = {query.slug} if slugs is None else slugs & {query.slug}

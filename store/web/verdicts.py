@@ -28,7 +28,7 @@ def get_best_in_category(view: View, query: AsOf) -> wire.CategoryVerdict:
     The merged ranking of a category, how far the models agree, and what each one said.
     """
     board = lookup.board(view, query.slug, partial(view.at.category, as_of=query.as_of))
-    return category_verdict(view, board_of_day(view, board, query.as_of), query.as_of)
+    return verdict_shape(view, board_of_day(view, board, query.as_of), query.as_of)
 
 
 @endpoint(
@@ -63,9 +63,7 @@ def board_of_day(view: View, board: Leaderboard, day: str | None) -> Leaderboard
     return then
 
 
-def category_verdict(
-    view: View, board: Leaderboard, day: str | None = None
-) -> wire.CategoryVerdict:
+def verdict_shape(view: View, board: Leaderboard, day: str | None = None) -> wire.CategoryVerdict:
     """Return one category's merged ranking, as of a day if given, and what each model said."""
     # Sentences name products of the ranking alone.
     names = {entry.product: view.name(entry.product) for entry in board.entries}
@@ -109,15 +107,15 @@ def category_verdict(
 
 def product_record(view: View, product: ProductProfile) -> wire.ProductRecord:
     """Return a product and every leaderboard it appears on."""
-    places = view.standings(product)
+    standings = view.standings(product)
     return wire.ProductRecord(
         slug=product.slug,
         name=product.name,
         domain=product.domain,
-        verdict=view.product_verdict(product, places),
-        best_rank=places[0][1].rank if places else 0,
-        categories=len(places),
-        entries=[_product_entry(view, board, entry) for board, entry in places],
+        verdict=view.product_verdict(product, standings),
+        best_rank=standings[0][1].rank if standings else 0,
+        categories=len(standings),
+        entries=[_product_entry(view, board, entry) for board, entry in standings],
         page=view.at.product_page(product.slug),
         check=view.at.evidence_page(product.slug),
     )
@@ -168,8 +166,8 @@ def _combined(view: View, board: Leaderboard) -> list[wire.RankedEntry]:
     """Return the merged ranking with the figures of each place over the assistants' runs."""
     runs = list(board.runs().values())
     windows = [[answer.places for answer in run.window] for run in runs]
-    points = certainty.Comparison(runs, board.slugs)  # once for all places
-    is_measured = points.is_measured
+    comparison = certainty.Comparison(runs, board.slugs)  # once for all places
+    is_measured = comparison.is_measured
     entries = []
     for entry in board.entries:
         id_, product = entry.product, view.snapshot.products[entry.product]
@@ -184,7 +182,9 @@ def _combined(view: View, board: Leaderboard) -> list[wire.RankedEntry]:
             model_ranks=dict(entry.model_ranks),
             tied=entry.tied,
             reason=reason or None,
-            mean_score=round(points.mean_points(id_), certainty.DECIMALS) if is_measured else None,
+            mean_score=round(comparison.mean_points(id_), certainty.DECIMALS)
+            if is_measured
+            else None,
             range=board.ranges.get(id_),
             presence=certainty.presence(windows, id_),
             firsts=certainty.firsts(windows, id_) if is_measured else None,

@@ -64,7 +64,7 @@ def category(view: View, query: AsOf) -> dict[str, Any]:
     day, slug = query.as_of, query.slug
     current = lookup.board(view, slug, partial(view.at.category_page, as_of=day))
     board = verdicts.board_of_day(view, current, day)
-    verdict = verdicts.category_verdict(view, board, day)
+    verdict = verdicts.verdict_shape(view, board, day)
     cited = day or as_of.cited_day(view.snapshot, slug)
     return {
         "board": board,

@@ -8,7 +8,7 @@ from store.rankings.products import ProductProfile
 from store.snapshot import Snapshot
 from store.web.answers import newest
 from store.web.pages.routes import page
-from store.web.queries import Query, Words
+from store.web.queries import FreeText, Query
 from store.web.view import View
 
 _BETWEEN = re.compile(r"\s+(?:vs\.?|versus|or|against|compared (?:to|with))\s+", re.IGNORECASE)
@@ -21,8 +21,8 @@ _WORDS = 6
 class Pair(Query, frozen=True, kw_only=True):
     """Two products."""
 
-    a: Words = ""
-    b: Words = ""
+    a: FreeText = ""
+    b: FreeText = ""
 
 
 @page("/compare", "compare.html", basis=newest)

@@ -16,7 +16,7 @@ from store.web.pages.routes import of_category, page, resource
 from store.web.queries import OfCategory, Slug
 from store.web.rendering import render_page
 from store.web.shapes import CategoryVerdict
-from store.web.verdicts import category_verdict
+from store.web.verdicts import verdict_shape
 from store.web.view import View
 
 SVG = "image/svg+xml"
@@ -103,7 +103,7 @@ def _standing(board: Leaderboard, entry: Entry) -> str:
 def ranking(view: View, query: OfCategory) -> dict[str, Any]:
     """Draw a ranking's first places, with their source."""
     board = lookup.board(view, query.slug, view.at.ranking_picture)
-    verdict = category_verdict(view, board)
+    verdict = verdict_shape(view, board)
     room, best = EMBEDDED_WIDTH - 40, best_ranks(board.entries)
     most = PLACES * len(board.counted)
     rows = [
@@ -178,7 +178,7 @@ def card(draw: Callable[[bytes], bytes]) -> Route:
     @resource("/cards/best/<slug>.png", PNG, basis=of_category)
     def drawn(view: View, query: OfCategory) -> Body:
         board = lookup.board(view, query.slug, view.at.card)
-        context = _card(board, category_verdict(view, board), view)
+        context = _card(board, verdict_shape(view, board), view)
         source = render_page("card.svg", view, **context) + mark_of(draw)
         headers = {"Content-Type": PNG, "Link": view.page_link(_same(view, query))}
         return Body(source, headers, draw=draw)

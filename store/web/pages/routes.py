@@ -45,17 +45,17 @@ def page(
 ) -> Callable[[Callable[[View, Any], Mapping[str, Any]]], Route]:
     """Return a decorator that makes a page; ``same`` is the address of the JSON that says the same.
 
-    The function's context may name another ``template``, and say that it is not ``is_final``.
+    The function's context may name another ``template``, and say whether it ``may_be_kept``.
     """
 
     def encode(view: View, query: Any, context: Mapping[str, Any]) -> Body:
         link = view.page_link(same(view, query) if same else None)
-        is_final = context.get("is_final", True)
-        # Not final: the sentence model was busy, and may answer the next time.
-        cache_control = CACHE_CONTROL if is_final else "no-store"
+        may_be_kept = context.get("may_be_kept", True)
+        # Not kept: the sentence model was busy, and may answer the next time.
+        cache_control = CACHE_CONTROL if may_be_kept else "no-store"
         headers = {"Content-Type": media_type, "Cache-Control": cache_control, "Link": link}
         body = render_page(context.get("template", template), view, **context)
-        return Body(body, headers, is_final=is_final)
+        return Body(body, headers, may_be_kept=may_be_kept)
 
     return _route(rule, encode, basis, needs_history=needs_history)
 

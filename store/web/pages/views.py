@@ -159,7 +159,7 @@ def search(view: View, query: MaybeSearch) -> dict[str, Any]:
     hits = view.search(query.q, HITS)
     results = search_results(query.q, hits, view)
     pair = comparisons.pair_in(query.q, view)
-    return {"results": results, "pair": pair, "is_final": hits.is_final}
+    return {"results": results, "pair": pair, "may_be_kept": hits.is_final}
 
 
 def _letter(board: Leaderboard) -> str:
