@@ -30,7 +30,7 @@ from store.records import Assistant, Failure, FailureKind
 
 
 class Limits(Struct, frozen=True):
-    """How long and how often to try, and how long to rest after it is of no use.
+    """Limits of trying: how long and how often, and the rest after it is of no use.
 
     Times are in seconds, ``size`` is in bytes.
     """

@@ -26,7 +26,7 @@ from store.search.inverted_index import Document, InvertedIndex, Posting, Title
 from store.search.nearness import Compare, Likeness, Nearness, NearnessIndex, fused
 from store.search.query import Match, ParsedQuery, parse_query
 from store.search.scoring import Rating, rate
-from store.search.words import FILLERS, Synonyms, Words, singular, words_of
+from store.search.words import FILLERS, SynonymGroups, Words, singular, words_of
 
 __all__ = ["MOST_RELATED", "SURE", "Compare", "Document", "Hit", "Hits", "Index", "Kind", "Label"]
 
@@ -148,7 +148,7 @@ class Index:
         categories, brands, groups, common = self.given
         before, self._before = self._before, None
         if before is None or before.given[2:] != (groups, common):
-            synonyms, ordinary = Synonyms(groups), frozenset(map(singular, common))
+            synonyms, ordinary = SynonymGroups(groups), frozenset(map(singular, common))
             return _Arrays(
                 InvertedIndex(categories, ordinary, synonyms),
                 InvertedIndex(brands, ordinary),

@@ -25,7 +25,7 @@ from store.search.words import (
     FUNCTION_WORDS,
     LITTLE_WORDS,
     SOFTWARE_NOUNS,
-    Synonyms,
+    SynonymGroups,
     Words,
     head_of,
     model_part,
@@ -101,7 +101,7 @@ class InvertedIndex:
         self,
         documents: Iterable[Document],
         ordinary: frozenset[str],
-        synonyms: Synonyms | None = None,
+        synonyms: SynonymGroups | None = None,
     ) -> None:
         """Index every title of every document; their order does not matter.
 
@@ -231,7 +231,7 @@ def _digits(word: str) -> str:
 
 
 def _spans(
-    title: Title, domain: str, synonyms: Synonyms | None
+    title: Title, domain: str, synonyms: SynonymGroups | None
 ) -> Iterator[tuple[TermKind, str, Span]]:
     """Yield each term of a title: its kind, the term, the positions of the words it stands for."""
     words = title.words

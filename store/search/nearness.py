@@ -16,7 +16,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from store.search.inverted_index import Document
-from store.search.words import FILLERS, FUNCTION_WORDS, Synonyms, Words, root, words_of
+from store.search.words import FILLERS, FUNCTION_WORDS, SynonymGroups, Words, root, words_of
 
 SATURATION, LENGTH = 2.0, 0.75
 """BM25's k1 and b: what a further mention adds, and how far a long bag is discounted."""
@@ -52,7 +52,7 @@ class Nearness(NamedTuple):
 class NearnessIndex:
     """One bag of words for each category."""
 
-    def __init__(self, items: Sequence[Document], synonyms: Synonyms) -> None:
+    def __init__(self, items: Sequence[Document], synonyms: SynonymGroups) -> None:
         """Index the categories; their order does not matter."""
         stem = cache(root)  # gone with this call: what readers type is never remembered
         order = sorted(items, key=lambda item: item.slug)
@@ -128,7 +128,7 @@ def _shares(words: Words) -> dict[str, float]:
     }
 
 
-def _bag(item: Document, synonyms: Synonyms, stem: Callable[[str], str]) -> dict[str, float]:
+def _bag(item: Document, synonyms: SynonymGroups, stem: Callable[[str], str]) -> dict[str, float]:
     """Count the mentions of each word's root."""
 
     def roots(text: str) -> Iterator[str]:

@@ -170,7 +170,7 @@ def model_part(word: str) -> str | None:
     return (match[1] or match[2]) if match else None
 
 
-class Synonyms:
+class SynonymGroups:
     """Groups of phrases, found in any text that holds all the words of one of them.
 
     A phrase is a name of the thing or what those who need it say. Its words may stand scattered and

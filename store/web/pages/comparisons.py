@@ -18,7 +18,7 @@ _WORDS = 6
 """Words of a query beside "vs" that may be a name: the longest name shipped has five."""
 
 
-class Pair(Query, frozen=True, kw_only=True):
+class TwoProducts(Query, frozen=True, kw_only=True):
     """Two products."""
 
     a: FreeText = ""
@@ -26,7 +26,7 @@ class Pair(Query, frozen=True, kw_only=True):
 
 
 @page("/compare", "compare.html", basis=newest)
-def compare(view: View, query: Pair) -> dict[str, Any]:
+def compare(view: View, query: TwoProducts) -> dict[str, Any]:
     """Compare two products; without both, show a form to choose them."""
     texts = {"a": query.a.strip(), "b": query.b.strip()}
     one, other = (_named(text, view.snapshot) for text in texts.values())
