@@ -102,9 +102,8 @@ def _product_mentions(view: View, product: ProductProfile, slug: str) -> Iterato
         # Decoding costs more than looking; an escape may spell a name otherwise.
         if b"\\" not in line and not any(spelling in line for spelling in spellings):
             continue
-        [poll] = under_present_names(
-            [POLL_DECODER.decode(line)], view.snapshot.catalogue.former_names
-        )
+        former_names = view.snapshot.catalogue.former_names
+        [poll] = under_present_names([POLL_DECODER.decode(line)], former_names)
         if pick := _pick(view, poll.ranking, product, slug):
             yield ProductMention(slug, poll, aggregate.category, pick)
             left -= 1
