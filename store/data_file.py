@@ -80,6 +80,16 @@ _GRAMMAR = (
     (r"[-+]?(?i:nan|inf|infinity)\b", _NOT_A_NUMBER),
 )
 """Common mistakes: a pattern at the place where the decoder stopped, and what to say of it."""
+_EXPECTED = {
+    "Expecting ','": 'a "," or a closing bracket is expected here',
+    "Expecting ':'": 'a ":" is missing between this key and its value',
+    "Expecting property": "a key in double quotes is expected here",
+    "Expecting value": "a value is expected here; text stands in double quotes",
+    "Extra data": "there is more text after the end of the JSON value",
+    "Invalid control": "a raw control character; write an escape such as \\t in its place",
+    "Invalid": "this is not an escape; a backslash is written \\\\",
+}
+"""All other mistakes: how the decoder's message begins, and what to say instead; first match."""
 
 
 class LoadedFile(Struct, frozen=True):
@@ -393,11 +403,16 @@ def _mistake(error: json.JSONDecodeError) -> tuple[int, str]:
     # At a comma too many Python 3.13 stops at the comma, earlier versions at the bracket behind it.
     comma = at if here == "," else len(text[:at].rstrip()) - 1
     bracket = text[at:].lstrip(" \t\r\n,")[:1]
-    message = f"this is not JSON: {reason[0].lower()}{reason[1:]}"
+    message = next(
+        (sentence for start, sentence in _EXPECTED.items() if reason.startswith(start)),
+        "this is not JSON",
+    )
     if text.startswith("\ufeff"):
         message = "the file starts with a byte order mark; save it as UTF-8 without one"
     elif not text.strip():
         at, message = len(text), "the file is empty"
+    elif at >= len(text.rstrip()) and not reason.startswith("Unterminated"):
+        message = "the file ends too early: a bracket is not closed, or a value is missing"
     elif reason.startswith("Unterminated") or (reason.startswith("Invalid c") and here == "\n"):
         at, message = text.rfind('"', 0, at + 1), _NOT_CLOSED
     elif bracket in ("}", "]") and text[comma] == ",":

@@ -133,7 +133,7 @@ SLIPS = (
     Broken("a comment", _third("// mine"), _at(3), "JSON has no comments"),
     Broken("a merge conflict", _third("<<<<<<< HEAD"), _at(3), "conflict of a merge"),
     Broken("unclosed text", _third('"topic: 1,'), _at(3), "not closed by a double quote"),
-    Broken("a raw tab", _third('"a\tb": 1,'), _at(3), "this is not JSON"),
+    Broken("a raw tab", _third('"a\tb": 1,'), _at(3), "a raw control character"),
     Broken("half a surrogate", _third('"\\ud83d": 1,'), _at(3), "half a surrogate pair"),
     Broken("duplicate key", _third('"version": 1,'), _at(3), "it is already in line 2"),
     Broken("NaN", _version("NaN"), _at(2), "NaN is not a JSON number"),
