@@ -281,6 +281,18 @@ def test_only_what_changed_is_read_again(directory: Path, monkeypatch: pytest.Mo
     assert opened == ["vpn.json"]
 
 
+def test_an_edit_that_keeps_size_and_time_is_read(directory: Path) -> None:
+    """Tools that copy or restore into a file set its old time again."""
+    files = Files(directory)
+    files.scan()
+    path = directory / "categories" / "vpn.json"
+    before = path.stat()
+    path.write_text(path.read_text(encoding="utf-8").replace("VPN", "WAN"), encoding="utf-8")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    assert files.scan().categories["vpn"].title == "Best WAN"
+
+
 class TestSettling:
     """A file is believed when it looks the same twice."""
 
