@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from batching import Batching, serving
 from builders import answered, append
 from polling_world import CANARY, NOW, PollingWorld
 
-from store.history import History
+from store.history import History, HistoryError
 from store.polls.asking import keep_instrument
 from store.polls.batches import Batching as Work
 from store.polls.session import Summary
@@ -245,8 +245,6 @@ def test_what_cannot_be_recorded_waits_and_holds_up_nothing(
     """The others are recorded, once; the batch stays until history takes the rest."""
     openai.begin()
     with monkeypatch.context() as patched:
-        from store.history import HistoryError  # noqa: PLC0415
-
         append = History.append
 
         def refuse(history: History, polls: Any, now: str, **options: Any) -> Any:
@@ -259,6 +257,27 @@ def test_what_cannot_be_recorded_waits_and_holds_up_nothing(
     assert (openai.states, len(openai.data.polls())) == (["sent"], 2)
     openai.follow()
     assert (openai.states, len(openai.data.polls())) == ([], 3)
+
+
+def test_what_could_not_be_recorded_is_in_no_batch(
+    openai: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its history is tried before anything is sent and paid for."""
+
+    def refuse(_: History, slug: str, now: str) -> None:
+        if slug == "c-001":
+            raise HistoryError(f"{slug}.jsonl cannot be written: {now}")
+
+    monkeypatch.setattr(History, "check_appendable", refuse)
+    openai.begin()
+    assert [item.slug for item in openai.data.batches()[0].items] == ["c-000", "c-002"]
+
+
+def test_by_a_clock_that_was_never_set_no_batch_is_begun(openai: Queue) -> None:
+    """It says 1970; nothing is reserved, and no failed batch pauses those after it."""
+    openai.data.now = datetime.fromtimestamp(0, NOW.tzinfo)
+    assert "nothing is sent" in str(openai.begin().fault)
+    assert openai.states == []
 
 
 def test_a_renamed_category_gets_its_answer(openai: Queue) -> None:

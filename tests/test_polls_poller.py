@@ -197,3 +197,12 @@ def test_a_clock_that_does_not_fit_the_providers_asks_nothing_more(
         [poll] = session.polls()
         assert poll.failure == "http"
         assert datetime.fromisoformat(poll.polled_at) == NOW + timedelta(hours=hours)
+
+
+def test_a_clock_that_was_never_set_asks_nobody(session: PollingWorld) -> None:
+    """It says 1970, and would date answers so, invented ones too."""
+    file = session.directory / "models.json"
+    file.write_text(file.read_text().replace('"responses"', '"sample"'))
+    summary = session.ask("GPT", at=lambda: datetime.fromtimestamp(0, NOW.tzinfo))
+    assert (summary.polled, "nothing is sent" in str(summary.fault)) == (0, True)
+    assert session.polls() == []
