@@ -16,7 +16,7 @@ from polling_world import CANARY, NOW, PollingWorld
 from store.history import History, HistoryError
 from store.polls.asking import keep_instrument
 from store.polls.batches import Batching as Work
-from store.polls.session import Summary
+from store.polls.session import NOT_DUE, Summary
 
 NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini", "xai": "Grok"}
 MODELS = {api: name.lower() for api, name in NAMES.items()}
@@ -118,11 +118,20 @@ def test_an_answer_names_what_its_batch_was_sent_with(
 
 
 def test_what_is_in_a_batch_is_not_asked_otherwise(openai: Queue) -> None:
-    """Until it is collected."""
+    """Until it is collected, whether it is due or named."""
     openai.tell(looks=9)
     openai.begin("c-000", "c-001")
+    assert openai.data.ask("GPT", "c-000", follow=False).outcomes == {NOT_DUE: 1}
     assert openai.data.due("GPT", follow=False).polled == 1
     assert [poll.slug for poll in openai.data.polls()] == ["c-002"]
+
+
+def test_what_is_in_a_batch_is_in_no_other(tmp_path: Path, server: Batching) -> None:
+    """While a provider has it nothing of it is due."""
+    server.emptied().tell(gpt={"looks": 9})
+    data = PollingWorld(tmp_path / "data", server.url, 50, batch=True)
+    assert data.due("GPT").batched == 50
+    assert (data.due("GPT").due, len(data.batches())) == (0, 1)
 
 
 @pytest.mark.parametrize("create", ["drop", "lose", "500", "void", 408])
