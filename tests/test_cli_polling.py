@@ -22,6 +22,7 @@ from store.polls import sample as sample_assistant
 from store.polls.locks import lock, path_of
 from store.polls.providers.envelopes import Reply
 from store.records import Failure, Poll
+from store.text import rfc3339
 
 NOWHERE = "http://127.0.0.1:9"
 
@@ -431,6 +432,46 @@ def test_a_limit_that_is_reached_is_no_failure(
     data = write_real(tmp_path / "data", NOWHERE, ["crm"], **fields)
     done = run(data, *arguments)
     assert (done.exit_code, limit in done.output, polled(data)) == (0, True, 0)
+
+
+def test_a_daily_limit_needs_prices(tmp_path: Path) -> None:
+    """daily_usd without prices is a mistake of models.json, found by `flask check` too."""
+    data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=1)
+    change(data, usd_per_million_output=None)
+    sentence = "this assistant has no usd_per_million_output, which daily_usd of site.json needs"
+    for done in (run(data, "crm"), command(data, "check")):
+        assert (done.exit_code, sentence in done.output) == (1, True)
+
+
+def test_a_day_that_cannot_be_summed_up_needs_a_person(tmp_path: Path) -> None:
+    """Where the limit's file cannot be kept nothing is asked, and the status says so."""
+    data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=1)
+    (data / ".locks" / "spent.json").mkdir(parents=True)
+    why = "daily_usd 1 of site.json cannot be kept: Is a directory."
+    for argument, sentence in (("--due", f"Nothing was asked: {why}"), ("--status", why)):
+        done = run(data, argument)
+        assert (done.exit_code, sentence in done.output) == (1, True), argument
+
+
+def test_a_pause_that_is_met_needs_a_person(real: Path) -> None:
+    """Nothing is asked of a paused assistant, and why is said, with status 1."""
+    now = datetime.now(UTC)
+    rest = rfc3339(now + timedelta(hours=3))
+    append(real, [failed("GPT", "auth", rfc3339(now), slug="vpn", cooldown_until=rest)])
+    done = run(real, "--due", "--max-usd", "0")
+    assert (done.exit_code, f"  paused: until {rest}" in done.output) == (1, True)
+
+
+def test_nothing_real_is_added_to_invented_answers(sample: Path) -> None:
+    """A history of invented answers under a site said to be real is a mistake of site.json."""
+    run(sample, "crm", *AT)
+    site = json.loads((sample / "site.json").read_text())
+    write_json(sample / "site.json", {**site, "sample": False})
+    real = {"name": "GPT", "api": "chat", "model": "gpt", "base_url": NOWHERE}
+    write_json(sample / "models.json", {"version": 1, "models": [real]})
+    done = run(sample, "vpn")
+    assert (done.exit_code, polled(sample)) == (1, 2)
+    assert "Nothing was asked, for site.json has a mistake" in done.output
 
 
 def test_check_tells_a_mistake_once(real: Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from batching import Batching, serving
 from builders import answered, append
 from polling_world import CANARY, NOW, PollingWorld
 
-from store.history import History
+from store.history import History, HistoryError
 from store.polls.asking import keep_instrument
 from store.polls.batches import Batching as Work
-from store.polls.session import Summary
+from store.polls.session import NOT_DUE, Summary
 
 NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini", "xai": "Grok"}
 MODELS = {api: name.lower() for api, name in NAMES.items()}
@@ -118,11 +118,20 @@ def test_an_answer_names_what_its_batch_was_sent_with(
 
 
 def test_what_is_in_a_batch_is_not_asked_otherwise(openai: Queue) -> None:
-    """Until it is collected."""
+    """Until it is collected, whether it is due or named."""
     openai.tell(looks=9)
     openai.begin("c-000", "c-001")
+    assert openai.data.ask("GPT", "c-000", follow=False).outcomes == {NOT_DUE: 1}
     assert openai.data.due("GPT", follow=False).polled == 1
     assert [poll.slug for poll in openai.data.polls()] == ["c-002"]
+
+
+def test_what_is_in_a_batch_is_in_no_other(tmp_path: Path, server: Batching) -> None:
+    """While a provider has it nothing of it is due."""
+    server.emptied().tell(gpt={"looks": 9})
+    data = PollingWorld(tmp_path / "data", server.url, 50, batch=True)
+    assert data.due("GPT").batched == 50
+    assert (data.due("GPT").due, len(data.batches())) == (0, 1)
 
 
 @pytest.mark.parametrize("create", ["drop", "lose", "500", "void", 408])
@@ -245,8 +254,6 @@ def test_what_cannot_be_recorded_waits_and_holds_up_nothing(
     """The others are recorded, once; the batch stays until history takes the rest."""
     openai.begin()
     with monkeypatch.context() as patched:
-        from store.history import HistoryError  # noqa: PLC0415
-
         append = History.append
 
         def refuse(history: History, polls: Any, now: str, **options: Any) -> Any:
@@ -259,6 +266,27 @@ def test_what_cannot_be_recorded_waits_and_holds_up_nothing(
     assert (openai.states, len(openai.data.polls())) == (["sent"], 2)
     openai.follow()
     assert (openai.states, len(openai.data.polls())) == ([], 3)
+
+
+def test_what_could_not_be_recorded_is_in_no_batch(
+    openai: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its history is tried before anything is sent and paid for."""
+
+    def refuse(_: History, slug: str, now: str) -> None:
+        if slug == "c-001":
+            raise HistoryError(f"{slug}.jsonl cannot be written: {now}")
+
+    monkeypatch.setattr(History, "check_appendable", refuse)
+    openai.begin()
+    assert [item.slug for item in openai.data.batches()[0].items] == ["c-000", "c-002"]
+
+
+def test_by_a_clock_that_was_never_set_no_batch_is_begun(openai: Queue) -> None:
+    """It says 1970; nothing is reserved, and no failed batch pauses those after it."""
+    openai.data.now = datetime.fromtimestamp(0, NOW.tzinfo)
+    assert "nothing is sent" in str(openai.begin().fault)
+    assert openai.states == []
 
 
 def test_a_renamed_category_gets_its_answer(openai: Queue) -> None:

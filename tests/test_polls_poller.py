@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from polling_world import NOW, PollingWorld
+from polling_world import CANARY, NOW, PollingWorld
 from processes import until
 from raw_provider import raw_provider
 from replaying import Replaying, answer_text, envelope
@@ -173,12 +173,13 @@ def test_a_fault_of_the_program_is_one_failed_poll(
     """It ends nothing; its trace is in the log, without the key."""
 
     def broken(_: str) -> object:
-        raise ZeroDivisionError
+        raise ZeroDivisionError(CANARY)
 
     monkeypatch.setattr(answer_parsing, "read", broken)
     assert session.due().outcomes == {"http": 3}
     assert failures(session) == ["http"] * 3
-    assert "ZeroDivisionError" in caplog.text
+    assert "ZeroDivisionError: [redacted]" in caplog.text
+    assert CANARY not in caplog.text
 
 
 @pytest.mark.parametrize(("hours", "pauses"), [(-3, True), (3, True), (0, False)])
@@ -197,3 +198,12 @@ def test_a_clock_that_does_not_fit_the_providers_asks_nothing_more(
         [poll] = session.polls()
         assert poll.failure == "http"
         assert datetime.fromisoformat(poll.polled_at) == NOW + timedelta(hours=hours)
+
+
+def test_a_clock_that_was_never_set_asks_nobody(session: PollingWorld) -> None:
+    """It says 1970, and would date answers so, invented ones too."""
+    file = session.directory / "models.json"
+    file.write_text(file.read_text().replace('"responses"', '"sample"'))
+    summary = session.ask("GPT", at=lambda: datetime.fromtimestamp(0, NOW.tzinfo))
+    assert (summary.polled, "nothing is sent" in str(summary.fault)) == (0, True)
+    assert session.polls() == []

@@ -553,6 +553,7 @@ def test_an_assistant_that_left_is_polled_no_more(
     server.gate("shut").set()
     until(lambda: {poll.model for poll in polls(data)} == {"GPT", "New"})
     until(lambda: not schedule.status().reasons)
+    until(lambda: list(schedule.status().due) == ["New"])
 
 
 def test_a_job_of_an_assistant_that_is_gone_does_nothing(here: Here) -> None:

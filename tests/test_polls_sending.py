@@ -240,12 +240,14 @@ def test_a_held_line_holds_for_every_thread(provider: Replaying) -> None:
     assert sum(stop.seconds) == pytest.approx(51, abs=0.5)
 
 
-@pytest.mark.parametrize(("status", "wait"), [(429, 2), (500, 0)])
-def test_a_rate_limit_holds_the_line_without_a_hint_too(
-    provider: Replaying, status: int, wait: float
+@pytest.mark.parametrize(
+    ("status", "headers", "wait"), [(429, {}, 2), (503, {"retry-after": "5"}, 6), (500, {}, 0)]
+)
+def test_a_rate_limit_or_a_hint_holds_the_line(
+    provider: Replaying, status: int, headers: dict[str, str], wait: float
 ) -> None:
-    """Others wait as long as the poll that met the limit would; a fault is that poll's alone."""
-    provider.follow({"m": [{"status": status}, GOOD]})
+    """Others wait as long as the poll that met it would; another fault is that poll's alone."""
+    provider.follow({"m": [{"status": status, "headers": headers}, GOOD]})
     stop = Waits()
     by = sender(stop, limits=Limits(attempts=1))
     send(provider, by)
@@ -367,6 +369,11 @@ def test_the_rate_is_kept_over_all_threads() -> None:
     assert pace.wait(stop)
     assert pace.wait(stop)
     assert clock() - starts[-1] == pytest.approx(1060, abs=0.5), "a rest saves up no burst"
+    start = clock()
+    stop.seconds.append(90)
+    assert pace.wait(stop)
+    assert pace.wait(stop)
+    assert clock() - start == pytest.approx(120, abs=0.5), "who wakes up late slows nobody"
 
 
 def test_hundreds_of_threads_share_one_pace() -> None:

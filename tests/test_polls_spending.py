@@ -183,6 +183,16 @@ def test_nothing_is_taken_from_a_damaged_sum(tmp_path: Path, content: bytes) -> 
     assert budget.reserve(100)
 
 
+def test_a_sum_written_is_never_less_than_what_history_has(tmp_path: Path) -> None:
+    """Another process, which has not read history yet, goes by the file alone."""
+    (tmp_path / "spent.json").write_text('{"day": "2026-11-21", "micros": 0}')
+    day = Day()
+    day.spent = 0.0009
+    day.budget(tmp_path).settle(day.today, 50, 0)
+    assert Day().budget(tmp_path).reserve(101) is None
+    assert Day().budget(tmp_path).reserve(100)
+
+
 def test_a_sum_that_vanished_gives_nothing_back_twice(tmp_path: Path) -> None:
     """What is settled was not reserved in a sum made anew, which is never less than history's."""
     day = Day()

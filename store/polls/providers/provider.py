@@ -107,8 +107,6 @@ class Provider:
     """The member of a body that limits the output."""
     KEYS: Mapping[str, str] = {}
     """The usual variables of its keys, with the domain that each key belongs to."""
-    ERRORS: Mapping[str, int] = ERRORS
-    """The HTTP status that each of its error codes stands for."""
     QUEUES: Mapping[str, type[Queue]] = {}
     """The queues that take its batches, by the domain of the host that has one; ``*`` is any."""
     FLEX: Mapping[str, bool] = {}
@@ -157,14 +155,14 @@ class Provider:
         codes = set(_codes(error))
         meant, code = status, error.get("code")
         if status < wire.ERROR:  # an error that came with a 200 names a status of its own
-            named = (self.ERRORS[name] for name in sorted(codes & self.ERRORS.keys()))
+            named = (ERRORS[name] for name in sorted(codes & ERRORS.keys()))
             meant = next(named, status)
             if isinstance(code, int) and wire.ERROR <= code < wire.NO_STATUS:
                 meant = code
         kind: FailureKind = "rate_limited" if meant == 429 else "http"  # noqa: PLR2004 - HTTP's own
         # some vendors tell a bad key or spent credit with a 400
         words = message.casefold() if meant == 400 else ""  # noqa: PLR2004 - likewise
-        is_spent = meant == SPENT or any(self.ERRORS.get(code) == SPENT for code in codes)
+        is_spent = meant == SPENT or any(ERRORS.get(code) == SPENT for code in codes)
         if meant in (401, 403) or "API_KEY_INVALID" in codes or "api key" in words:
             kind = "auth"
         elif is_spent or "credit balance" in words:
