@@ -269,6 +269,7 @@ def test_only_json_is_taken(port: int, kind: str | None, status: int) -> None:
     """A body that a page could post without a CORS preflight is refused."""
     answer = post(port, legacy("ping"), {"Content-Type": kind} if kind else {})
     assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (status, "*")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
 def test_another_host_is_refused(port: int) -> None:

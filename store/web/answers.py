@@ -273,7 +273,7 @@ def _body_of(route: Route, view: View, variables: Mapping[str, str]) -> Body:
     address = view.at.page(request.path.removeprefix("/"))
     try:
         if route.needs_history:
-            check_history(view)
+            check_history(view.snapshot)
         query = from_address(route.query, request.args, variables, address, strict=route.strict)
         return route.body(view, query)
     except Moved as moved:

@@ -22,7 +22,6 @@ from store.snapshot import Snapshot
 from store.store import Store
 from store.web.errors import Refused
 from store.web.lookup import check_history
-from store.web.view import View
 
 UNSEEN_AFTER = 60
 """Seconds without a look at the files after which what is served may be old."""
@@ -82,7 +81,7 @@ def register(app: Flask, store: Store) -> None:
         if not store.made_at:
             return _unstored({"status": "starting"}, ok=False)
         try:
-            check_history(View(store.snapshot, "", store.lines))
+            check_history(store.snapshot)
         except Refused as lost:
             return _unstored({"status": "unavailable", "detail": lost.detail}, ok=False)
         return _unstored({"status": "ok"})

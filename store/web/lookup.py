@@ -15,7 +15,7 @@ from store.web.view import View
 Chosen = TypeVar("Chosen")
 
 
-def check_history(view: View) -> None:
+def check_history(snapshot: Snapshot) -> None:
     """Refuse to answer from history of which nothing is known.
 
     Else lists would be empty and products unknown, as if nobody had ever answered.
@@ -23,7 +23,6 @@ def check_history(view: View) -> None:
     Raises:
         Refused: no line of it could be read.
     """
-    snapshot = view.snapshot
     if snapshot.lost and not any(index.models for index in snapshot.line_indexes.values()):
         why = f"Nothing can be shown until this is mended: {snapshot.lost[0]}"
         raise Refused("unavailable", why)
@@ -48,7 +47,7 @@ def refuse_category(view: View, slug: str, address: Callable[[str], str]) -> NoR
     snapshot = view.snapshot
     if current := snapshot.summary.category_redirects.get(slug):
         raise Moved(address(current))
-    check_history(view)  # else every slug would be called unknown
+    check_history(snapshot)  # else every slug would be called unknown
     if fault := snapshot.fault_of(slug):
         raise _unavailable(slug, fault)
     if deleted := snapshot.deleted_category(slug):

@@ -164,7 +164,7 @@ class Addresses(Struct, frozen=True):
         return self.page(f"product/{slug}")
 
     def evidence_page(self, slug: str) -> str:
-        """Return the address of the page with every poll that named a product."""
+        """Return the address of the page with the newest polls that named a product."""
         return self.page(f"product/{slug}/polls")
 
     def topic(self, slug: str, **narrowed: str) -> str:

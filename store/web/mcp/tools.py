@@ -88,7 +88,7 @@ def call(name: str, view: View, arguments: Mapping[str, Any]) -> dict[str, Any] 
     for other in OTHER_NAMES.keys() & given.keys():
         given.setdefault(OTHER_NAMES[other], given.pop(other))  # with both, its own name counts
     try:
-        lookup.check_history(view)
+        lookup.check_history(view.snapshot)
         answer = tool.answer(view, queries.from_call(tool.query, given))
     except Moved as moved:  # a model or a topic but for upper and lower case
         parameter = "model" if "model" in given else "topic"

@@ -9,7 +9,7 @@ import msgspec
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES
 from store.web import as_of, lookup, verdicts
-from store.web.answers import Route, newest
+from store.web.answers import Route
 from store.web.pages import differences, pictures
 from store.web.pages.answer_box import answer_box
 from store.web.pages.routes import of_category, page
@@ -94,7 +94,6 @@ def _caveats(board: Leaderboard) -> list[tuple[str, str]]:
 @page(
     "/best/<slug>/changes",
     "differences.html",
-    basis=newest,
     same=lambda view, query: view.at.category(query.slug),
 )
 def category_changes(view: View, query: FromTo) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from typing import Any
 from store.rankings import comparing
 from store.rankings.products import ProductProfile
 from store.snapshot import Snapshot
-from store.web.answers import newest
 from store.web.pages.routes import page
 from store.web.queries import FreeText, Query
 from store.web.view import View
@@ -25,7 +24,7 @@ class TwoProducts(Query, frozen=True, kw_only=True):
     b: FreeText = ""
 
 
-@page("/compare", "compare.html", basis=newest)
+@page("/compare", "compare.html")
 def compare(view: View, query: TwoProducts) -> dict[str, Any]:
     """Compare two products; without both, show a form to choose them."""
     texts = {"a": query.a.strip(), "b": query.b.strip()}

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from store.web import listings, openapi
-from store.web.answers import Route, newest
+from store.web import as_of, listings, openapi
+from store.web.answers import Route
 from store.web.errors import CODES
 from store.web.pages.routes import page
 from store.web.queries import Query
@@ -39,7 +39,7 @@ def robots(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
 def site_map(view: View, query: Query) -> dict[str, Any]:
     """List every page worth finding, and the date of its newest answer."""
     snapshot = view.snapshot
-    newest = (snapshot.summary.last_poll or "")[:10] or None
+    newest = as_of.newest_day(snapshot) or None
     places: list[tuple[str, str | None]] = [(view.at.page(page), newest) for page in PAGES]
     places += [(lab.url, lab.date) for lab in listings.get_labs(view, query).experiments]
     places += [(view.at.topic_page(topic.slug), newest) for topic in snapshot.summary.topics]
@@ -50,8 +50,7 @@ def site_map(view: View, query: Query) -> dict[str, Any]:
     for board in snapshot.summary.ranked:
         for entry in board.entries:
             dates[entry.product] = max(board.updated, dates.get(entry.product, ""))
-    named = ((snapshot.products.get(id_), date) for id_, date in dates.items())
-    products = sorted((product.slug, date) for product, date in named if product)
+    products = sorted((snapshot.products[id_].slug, date) for id_, date in dates.items())
     places += [(view.at.product_page(slug), date) for slug, date in products]
     # Products come last: each stands in a ranking, so crawlers find what is cut off.
     return {"places": places[:MOST_URLS]}
@@ -63,7 +62,7 @@ def api_catalog(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     return {}
 
 
-@page("/docs", "docs.html", basis=newest, same=lambda view, _: view.at.api("openapi.json"))
+@page("/docs", "docs.html", same=lambda view, _: view.at.api("openapi.json"))
 def documentation(view: View, query: Query) -> dict[str, Any]:
     """Show the API, from its own description."""
     document = openapi.get_openapi(view, query)

@@ -12,7 +12,7 @@ from store.rankings.changes import Change
 from store.rankings.experiments import track_record_sentence
 from store.rankings.leaderboards import Leaderboard, leader_changes
 from store.web import listings, lookup, trends
-from store.web.answers import FOR_GOOD, Body, Route, newest
+from store.web.answers import FOR_GOOD, Body, Route
 from store.web.errors import ParameterError, Refused
 from store.web.pages import category, comparisons, discovery, home, products
 from store.web.pages.routes import page, resource
@@ -125,7 +125,7 @@ def assistants(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     }
 
 
-@resource("/search/suggest", JSON, basis=newest)
+@resource("/search/suggest", JSON)
 def suggest(view: View, query: Search) -> bytes:
     """Return titles and paths for what is being typed."""
     snapshot = view.snapshot
