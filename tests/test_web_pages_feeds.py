@@ -41,6 +41,21 @@ def test_all_feeds_name_a_change_alike(tmp_path: Path) -> None:
     assert ids(tmp_path, "/feeds/best/crm-software.atom") == atom
 
 
+def test_a_feed_of_a_category_holds_its_own_changes_alone(tmp_path: Path) -> None:
+    """Whoever follows one ranking hears of no other."""
+    others = [
+        answered("A", [name], f"2026-01-{day}T06:00:00Z", slug="help-desk")
+        for name, day in (("x", "10"), ("y", "17"))
+    ]
+    slugs = ("crm-software", "help-desk")
+    titles = {slug: {"title": f"Best {slug}"} for slug in slugs}
+    write_data(tmp_path, categories=titles, polls=[*POLLS, *others])
+    everything = ids(tmp_path, "/feeds/changes.atom")
+    parts = [ids(tmp_path, f"/feeds/best/{slug}.atom") for slug in slugs]
+    assert [len(part) for part in parts] == [2, 1]
+    assert sorted([*parts[0], *parts[1]]) == sorted(everything)
+
+
 def test_ids_outlive_a_move_and_a_rename(tmp_path: Path) -> None:
     """Another address, another site name and a renamed product leave every id as it was."""
     before = ids(write_data(tmp_path / "a", polls=POLLS), "/feeds/changes.atom")
