@@ -334,6 +334,9 @@ def test_nothing_is_published_while_history_is_lost(data: Path, tmp_path: Path, 
     if way == "one file":
         (data / "history/help-desk.jsonl").unlink()
         assert "history/help-desk.jsonl:1:1: the file is gone" in refused(data, tmp_path / "tree")
+        sentence = refused(data, tmp_path / "other")
+        assert "Nothing was published, the last tree stays" in sentence
+        assert not (tmp_path / "other").exists()
         command(data, "check", "--accept-history", "help-desk", "--reason", "gone")
         assert export(data, tmp_path / "tree").exit_code == 0
     else:

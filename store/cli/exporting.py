@@ -10,8 +10,6 @@ from flask import current_app
 from store.cli import app_settings, refuse, this_writer, with_data
 from store.cli.dataset import close_days_option, close_past_days, dataset_in
 from store.disk import atomic_write
-from store.files import DataDirectoryError
-from store.history import HistoryError
 from store.publishing import manifest as datasets
 from store.publishing import trees
 from store.publishing.dataset import Written
@@ -59,10 +57,7 @@ def export(where: str, even_if: int | None, *, close_days: bool) -> None:
     if close_days:
         close_past_days()
     store: Store = current_app.extensions["store"]
-    try:
-        snapshot = store.snapshot
-    except (DataDirectoryError, HistoryError) as error:
-        raise click.ClickException(f"Nothing was published: {error}") from None
+    snapshot = store.snapshot
     if not app_settings().address(snapshot.catalogue.site.base_url):
         raise click.ClickException(
             "BASE_URL is not set, and every exported address begins with it; set it, or base_url "
