@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, timedelta
+from functools import reduce
 from hashlib import sha256
 from pathlib import Path
 from sys import intern
@@ -92,13 +93,16 @@ def empty_entry(file: str) -> LedgerEntry:
     return LedgerEntry("", file, 0, 0, sha256(f"consensus-ledger-1\n{file}".encode()).hexdigest())
 
 
-def extend(entry: LedgerEntry, lines: Iterable[Stamp]) -> LedgerEntry:
-    """Return how far a file reaches with more lines; one without a day has that of the last."""
-    day, count, end, chain = entry.day, entry.lines, entry.bytes, bytes.fromhex(entry.chain)
-    for digest, size, own_day in lines:
-        chain = sha256(chain + digest).digest()
-        count, end, day = count + 1, end + size + 1, own_day or day
-    return LedgerEntry(day, entry.file, count, end, chain.hex())
+def link(chain: str, digest: bytes) -> str:
+    """Return the chain after one more line, whose SHA-256 is given."""
+    return sha256(bytes.fromhex(chain) + digest).hexdigest()
+
+
+def extend(entry: LedgerEntry, line: Stamp) -> LedgerEntry:
+    """Return how far a file reaches with one more line; one without a day has that of the last."""
+    digest, size, day = line
+    chain, end = link(entry.chain, digest), entry.bytes + size + 1
+    return LedgerEntry(day or entry.day, entry.file, entry.lines + 1, end, chain)
 
 
 def day_after(day: str) -> str:
@@ -144,7 +148,7 @@ class Ledger(Struct):
     def holds(self, file: str, lines: Sequence[Stamp]) -> bool:
         """Return whether a file begins with the lines to which its newest entry commits."""
         last = self.last(file)
-        return extend(empty_entry(file), lines[: last.lines]).reach == last.reach
+        return reduce(extend, lines[: last.lines], empty_entry(file)).reach == last.reach
 
     def open_entries(self, file: str, lines: Iterable[Stamp]) -> list[LedgerEntry]:
         """Return the entries by which a file's open lines would be closed, oldest day first.
@@ -156,7 +160,7 @@ class Ledger(Struct):
         """
         last, first, entries = self.last(file), day_after(self.closed), list[LedgerEntry]()
         for line in lines:
-            last = extend(last, [line])
+            last = extend(last, line)
             day = max(last.day, first)
             while entries and entries[-1].day >= day:
                 entries.pop()
@@ -167,8 +171,7 @@ class Ledger(Struct):
     def take_entry(self, entry: LedgerEntry) -> None:
         """Take in the next line of the ledger; what came before an acceptance is not counted."""
         self.lines += entry.lines - self.last(entry.file).lines
-        digest = sha256(msgspec.json.encode(entry)).digest()
-        self.root = sha256(bytes.fromhex(self.root) + digest).hexdigest()
+        self.root = link(self.root, sha256(msgspec.json.encode(entry)).digest())
         self.newest[entry.file] = entry
         self.pending.append(entry)
         if entry.accepted:
@@ -318,7 +321,7 @@ class Proof:
             days = {entry.day for entry in (*entries, *ledger.pending)}
             for day in sorted(day for day in days if ledger.closed < day <= through):
                 self._add(ledger, [entry for entry in entries if entry.day == day])
-                if ledger.pending:  # an earlier head may have taken a day's acceptances
+                if ledger.pending:  # else the head before has taken the day's acceptances
                     heads.append(ledger.head(day))
                     self._append(HEADS, heads[-1:])
                     ledger.take_head(heads[-1])
@@ -342,7 +345,7 @@ class Proof:
             entries, day = list[LedgerEntry](), max(today, day_after(ledger.closed))
             for file in files:
                 was = ledger.newest[file].chain if file in ledger.newest else ""
-                last = extend(empty_entry(file), self._lines(file, 0))
+                last = reduce(extend, self._lines(file, 0), empty_entry(file))
                 entries.append(replace(last, day=day, accepted=True, was=was, reason=reason))
             self._add(ledger, entries)
             return entries
