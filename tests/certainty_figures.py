@@ -28,7 +28,7 @@ def points(answer: Answer, item: str) -> int:
 
 
 def average(numbers: list[Fraction] | list[int]) -> Fraction:
-    return sum(map(Fraction, numbers), Fraction()) / len(numbers)
+    return Fraction(sum(numbers), len(numbers))
 
 
 class Figures:
@@ -71,8 +71,9 @@ class Figures:
             [average([points(a, one) - points(a, other) for a in day]) for day in days]
             for days in self.days
         ]
-        lead = sum(map(average, apart), Fraction())
-        squares = [sum((d - average(own)) ** 2 for d in own) for own in apart]
+        means = [average(own) for own in apart]
+        lead = sum(means)
+        squares = [sum((d - m) ** 2 for d in own) for own, m in zip(apart, means, strict=True)]
         sizes = [len(own) for own in apart]
         inverse = sum(Fraction(1, n) for n in sizes)
         pooled = (25 + sum(squares)) / (1 + sum(n - 1 for n in sizes))

@@ -17,6 +17,7 @@ import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import distributions
 from pathlib import Path
@@ -220,13 +221,17 @@ def is_whole(folder: Path, digests: Mapping[str, str] | None = None) -> bool:
 
 def basis_of(checkout: Path, data: Path, *settings: object) -> str:
     """Return the digest of all that answers follow from: code, packages, data files, settings."""
-    total = sha256(repr((sys.version, zlib.ZLIB_RUNTIME_VERSION, settings)).encode())
-    for package in sorted(f"{package.name} {package.version}" for package in distributions()):
-        total.update(f"{package}\n".encode())
+    made_by = (sys.version, zlib.ZLIB_RUNTIME_VERSION, _packages(), settings)
+    total = sha256(repr(made_by).encode())
     for home, paths in ((checkout, _code(checkout)), (data, _data(data))):
         for path in paths:
             total.update(f"{path} {_digest(path, home)}\n".encode())
     return total.hexdigest()
+
+
+@cache  # a process goes on with the packages that it began with, and to read them takes 0.1 s
+def _packages() -> list[str]:
+    return sorted(f"{package.name} {package.version}" for package in distributions())
 
 
 def _code(checkout: Path) -> Iterator[Path]:
