@@ -103,7 +103,9 @@ def sizes() -> dict[int, tuple[object, int]]:
     What is within the budget is left out.
     """
     gc.collect()
+    gc.unfreeze()  # what the suite froze would not be seen
     everything = gc.get_objects()
+    gc.freeze()  # or each later collection looks through it
     budgeted = {
         id(part)
         for cache in everything
@@ -124,7 +126,6 @@ def _sized(objects: list[Any]) -> Iterator[tuple[object, int]]:
 def test_texts_of_strangers_are_kept_in_the_budget_alone(tmp_path: Path) -> None:
     """Ever new texts in every place of a request leave no memo and no collection larger."""
     app = app_over(write_small_world(tmp_path / "data"))
-    gc.unfreeze()  # what the suite froze would not be seen
     quote_plus(bytes(range(256)))  # urllib remembers how each byte is quoted
     for number in range(2):
         ask_everything(app, number)
