@@ -104,8 +104,11 @@ def sizes() -> dict[int, tuple[object, int]]:
     """
     gc.collect()
     gc.unfreeze()  # what the suite froze would not be seen
-    everything = gc.get_objects()
+    tracked = gc.get_objects()
     gc.freeze()  # or each later collection looks through it
+    # A dict of texts and numbers alone is not tracked; what holds it is.
+    plain = [each for each in gc.get_referents(*tracked) if type(each) is dict]
+    everything = tracked + [each for each in plain if not gc.is_tracked(each)]
     budgeted = {
         id(part)
         for cache in everything
