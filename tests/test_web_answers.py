@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from builders import answered, app_over, write_data
 
+from store.rankings.leaderboards import Leaderboard
 from store.search import Kind
 from store.web.answers import OVERHEAD, Body, Cache
 from store.web.errors import Suggestion
@@ -144,6 +145,32 @@ def test_a_refusal_for_programs_is_made_once_for_each_snapshot(
     assert client.get("/api/v1/product/yellow.json").status_code == 200
     client.get("/api/v1/product/yello.json")
     assert lookups == ["yellow", "yello"]
+
+
+def test_a_poll_of_another_category_makes_no_verdict_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless it gives a page to a product that the verdict names as a near miss."""
+    slugs = ("help-desk", "crm-software")
+    polls = [answered("A", ["X"], slug="help-desk", missed=["Omega"]), answered("A", ["X"])]
+    made = {slug: {"title": slug} for slug in slugs}
+    app = app_over(write_data(tmp_path / "data", categories=made, polls=polls))
+    store, client = app.extensions["store"], app.test_client()
+    verdicts: list[str] = []
+    really = View.verdict
+
+    def counted(view: View, board: Leaderboard) -> str:
+        verdicts.append(board.slug)
+        return really(view, board)
+
+    monkeypatch.setattr(View, "verdict", counted)
+    for name in ("Y", "Omega"):
+        client.get("/api/v1/best/help-desk.json")
+        store.record([answered("A", [name])], "2026-11-10T06:00:00Z")
+        store.reload()
+    assert verdicts == ["help-desk"]
+    body = client.get("/api/v1/best/help-desk.json").get_json()
+    assert body["missedByModel"]["A"][0]["slug"] == "omega"
 
 
 def test_bodies_hold_no_old_snapshots(tmp_path: Path) -> None:

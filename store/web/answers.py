@@ -201,6 +201,14 @@ def newest(view: View, **_: str) -> Hashable:
     return view.snapshot.step
 
 
+def of_category(view: View, slug: str) -> Hashable:
+    """Return the basis of what follows from one ranking alone: a poll of another changes nothing.
+
+    A missing ranking has the snapshot's step, so that it is shown as soon as it is there.
+    """
+    return view.snapshot.board_steps.get(slug, -view.snapshot.step)
+
+
 class _Entry(Struct, frozen=True, gc=False):
     """A body, its basis, the step of the snapshot that it was made from, and the bytes it takes."""
 
@@ -281,7 +289,7 @@ def _body_of(route: Route, view: View, variables: Mapping[str, str]) -> Body:
     except Refused as refused:
         if not route.strict:
             raise
-        # Kept like any answer: the basis of every strict route changes with each snapshot.
+        # Kept like any answer: it follows from what the answer would.
         headers = {"Content-Type": MEDIA_TYPE, "Cache-Control": "no-store"}
         return Body(msgspec.json.encode(problem(refused)), headers, status=refused.status)
 

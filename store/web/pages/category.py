@@ -9,10 +9,10 @@ import msgspec
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES
 from store.web import as_of, lookup, verdicts
-from store.web.answers import Route
+from store.web.answers import Route, of_category
 from store.web.pages import differences, pictures
 from store.web.pages.answer_box import answer_box
-from store.web.pages.routes import of_category, page
+from store.web.pages.routes import page
 from store.web.queries import AsOf, Day, OfCategory
 from store.web.shapes import CategoryVerdict
 from store.web.view import View

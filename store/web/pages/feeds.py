@@ -13,8 +13,8 @@ import msgspec
 from store.rankings import sentences
 from store.rankings.changes import Change
 from store.web import lookup
-from store.web.answers import Route
-from store.web.pages.routes import of_category, page, resource
+from store.web.answers import Route, of_category
+from store.web.pages.routes import page, resource
 from store.web.queries import PollId, Query, Slug
 from store.web.view import View
 

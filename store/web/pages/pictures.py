@@ -10,9 +10,9 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES, Entry, best_ranks
 from store.rankings.sentences import agreement_wording, listed
 from store.web import lookup
-from store.web.answers import Body, Route
+from store.web.answers import Body, Route, of_category
 from store.web.pages.answer_box import level_in_words
-from store.web.pages.routes import of_category, page, resource
+from store.web.pages.routes import page, resource
 from store.web.queries import OfCategory, Slug
 from store.web.rendering import render_page
 from store.web.shapes import CategoryVerdict

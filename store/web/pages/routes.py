@@ -26,14 +26,6 @@ HEADINGS = {
 """Headings of pages, instead of the phrase of a status."""
 
 
-def of_category(view: View, slug: str) -> Hashable:
-    """Return the basis of what follows from a ranking: not other rankings, or a page costs 8 ms.
-
-    A missing ranking has the snapshot's step, so that it is shown as soon as it is there.
-    """
-    return view.snapshot.board_steps.get(slug, -view.snapshot.step)
-
-
 def page(
     rule: str,
     template: str,
