@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import answered, app_over, write_data
+from builders import answered, app_over, failed, write_data
 from flask import Flask
 from mcp_rankings import call, legacy, write_rankings
 
-from store.web.mcp.tools import LEFT_OUT, TOOLS
+from store.web.mcp.tools import LEFT_OUT, TOOLS, TOP
 
 BUDGET_OF_LIST, BUDGET = 12_000, 16_000
 """Characters of the list of tools, and of any default answer."""
@@ -90,8 +90,8 @@ def test_no_default_answer_is_long(app: Flask) -> None:
     assert {name: size for name, size in sizes.items() if size > BUDGET} == {}
 
 
-def test_a_found_brand_lists_two_leaderboards(tmp_path: Path) -> None:
-    """A product on seven is found with its best two and their number; the JSON API lists all."""
+def test_a_found_brand_lists_its_best_leaderboard(tmp_path: Path) -> None:
+    """A product on seven is found with its best one and their number; the JSON API lists all."""
     slugs = [f"category-{number}" for number in range(7)]
     polls = [
         answered("A", [*map(str, range(rank % 5)), "Acme"], slug=slug)
@@ -102,7 +102,7 @@ def test_a_found_brand_lists_two_leaderboards(tmp_path: Path) -> None:
     (whole,) = app.test_client().get("/api/v1/search?q=acme").get_json()["brands"]
     (short,) = used(app, "search_best", q="acme")["structuredContent"]["brands"]
     assert whole["ranked_in_count"] == len(whole["ranked_in"]) == 7
-    assert short == {**whole, "ranked_in": whole["ranked_in"][:2]}
+    assert short == {**whole, "ranked_in": whole["ranked_in"][:1]}
 
 
 def test_a_summary_leaves_out_the_longest_members(small: Flask) -> None:
@@ -297,7 +297,11 @@ def test_each_line_of_a_text_is_one_thing(app: Flask) -> None:
         points = f"{entry['score']} point{'s' if entry['score'] != 1 else ''}"
         (line,) = own
         assert line.startswith(f"{entry['rank']}. {entry['product']} ")
-        assert line.endswith(f"{points}, likely place {low} to {high}")
+        likely = f", likely place {low} to {high}"
+        if low == high:
+            likely = f", place {low} by more than chance"
+        reason = f": “{entry['reason']}”" if entry["rank"] <= TOP else ""
+        assert line.endswith(f"{points}{likely}{reason}")
     for change in result["structuredContent"]["changes"]:
         start = f"{change['toDate']}: {change['model']} moved"
         assert any(line.startswith(start) for line in lines)
@@ -310,3 +314,93 @@ def test_a_product_says_how_often_it_is_first(app: Flask) -> None:
     firsts = [entry["level"] for entry in record["entries"] if entry["rank"] == 1]
     assert answer["firstPlaces"] == len(firsts)
     assert answer["clearFirstPlaces"] == firsts.count("clear")
+
+
+def text_of(app: Flask, tool: str, /, **arguments: Any) -> str:
+    """The text of a result, without its notice."""
+    content, *_ = used(app, tool, **arguments)["content"]
+    return str(content["text"]).partition("\n\n")[0]
+
+
+@pytest.fixture(scope="module")
+def tied(tmp_path_factory: pytest.TempPathFactory) -> Flask:
+    """Two products level first in one category; one assistant of three has not answered there."""
+    polls = [
+        answered("A", ["Acme", "Bolt", "Core"], slug="drill"),
+        answered("B", ["Bolt", "Acme", "Dent"], slug="drill"),
+        failed("C", slug="drill"),
+        answered("A", ["Acme", "Bolt", "Core", "Dent"], slug="saw"),
+        answered("B", ["Acme", "Edge", "Core", "Dent"], slug="saw"),
+    ]
+    made = {slug: {"title": f"Best {slug}"} for slug in ("drill", "saw")}
+    directory = tmp_path_factory.mktemp("tied") / "data"
+    return app_over(write_data(directory, categories=made, models="ABC", polls=polls))
+
+
+def test_a_tie_is_told_wherever_places_are(tied: Flask) -> None:
+    """Products that share a place have one number; a shared first place counts, and is said so."""
+    best = text_of(tied, "get_best_in_category", slug="drill")
+    assert "=1. Acme (" in best
+    assert "=1. Bolt (" in best
+    product = text_of(tied, "get_product", slug="bolt")
+    assert "tied #1 of 4, Best drill (slug drill)" in product
+    assert "First in 1 of 2 rankings (in 1 of them tied)" in product
+
+
+def test_equal_points_that_are_no_tie_are_explained(tied: Flask) -> None:
+    """Only where there are such."""
+    why = "Of equal points, more assistants come first, then better single places."
+    assert why not in text_of(tied, "get_best_in_category", slug="drill")
+    assert text_of(tied, "get_best_in_category", slug="saw").count(why) == 1
+
+
+def test_who_is_missing_and_what_failed_is_told(tied: Flask) -> None:
+    """An assistant without a counted answer, and a poll that counts nowhere."""
+    assert " No counted answer of: C." in text_of(tied, "get_best_in_category", slug="drill")
+    assert ": failed, and counts nowhere: " in text_of(tied, "get_poll_history", slug="drill")
+
+
+def test_all_detail_has_the_list_of_each_assistant(tied: Flask) -> None:
+    """As lines of the text too, in place of the reasons."""
+    full = text_of(tied, "get_best_in_category", slug="drill", detail="full")
+    assert "\nA: 1. Acme, 2. Bolt, 3. Core." in full
+    assert "\nA: " not in text_of(tied, "get_best_in_category", slug="drill")
+
+
+def test_no_news_is_told_of_what_was_asked_about(tied: Flask, small: Flask) -> None:
+    """Which ranking did not change, and that nothing asked once can have changed."""
+    news = text_of(tied, "search_best", q="what changed for drill?")
+    assert "No lead in Best drill changed by more than chance." in news
+    assert "Each assistant was asked only once there, so no change can be told." in news
+    assert "of 0 changes" not in text_of(small, "search_best", q="what changed?")
+
+
+def test_an_unconfirmed_change_may_be_a_return(tmp_path: Path) -> None:
+    """Two answers agree on it and yet it is not confirmed: nothing says that none did."""
+    days = [("Acme", 1), ("Acme", 2), ("Bolt", 3), ("Acme", 4), ("Acme", 5)]
+    polls = [answered("A", [name], f"2026-11-0{day}T06:00:00Z") for name, day in days]
+    text = text_of(
+        app_over(write_data(tmp_path / "data", models="A", polls=polls)),
+        "get_best_in_category",
+        slug="crm-software",
+    )
+    assert "2026-11-04: A moved from Bolt to Acme (unconfirmed: it may be chance)." in text
+
+
+def test_what_names_nothing_is_told_from_what_is_not_covered(small: Flask) -> None:
+    """A question without a topic is asked for one."""
+    told_ = text_of(small, "search_best", q="how sure is that?")
+    assert told_.endswith("it is not covered; if not, call again with one that does.")
+
+
+def test_a_comparison_names_rankings(app: Flask) -> None:
+    """Three with both places, those first where one is ahead by more than chance."""
+    text = text_of(app, "search_best", q="Halcira vs Gantora")
+    assert "Their places: Best VPN, 1 and 6 (by more than chance); " in text
+    assert text.partition("Their places: ")[2].count("; ") == 2
+
+
+def test_more_of_a_kind_are_a_call_away(app: Flask) -> None:
+    """The tool and the topic to list them with, not an address that an agent cannot open."""
+    text = text_of(app, "search_best", q="vpn")
+    assert '8 more of this kind are in list_categories with topic "apps".' in text

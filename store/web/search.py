@@ -50,6 +50,7 @@ class Siblings(JsonObject, frozen=True, kw_only=True):
 
     count: int
     title: str
+    topic: Annotated[str, doc("Slug of the topic.")]
     page: Page
     api: Api
 
@@ -97,7 +98,7 @@ class BrandHit(JsonObject, frozen=True, kw_only=True, rename=None):
     score: Score
     match: Match
     ranked_in: Annotated[
-        list[RankedIn], doc("Its leaderboards, best rank first; MCP lists the first five.")
+        list[RankedIn], doc("Its leaderboards, best rank first; MCP lists the first alone.")
     ]
     ranked_in_count: Annotated[int, doc("Number of leaderboards it is on.", ge=0)]
 
@@ -219,7 +220,7 @@ def _siblings(board: Leaderboard, view: View) -> Siblings | None:
         if others := len(part.leaderboards) - 1:  # a part may hold one category
             page = f"{view.at.topic_page(topic.slug)}#{part.slug}"
             api = view.at.topic(topic.slug)
-            return Siblings(count=others, title=part.title, page=page, api=api)
+            return Siblings(count=others, title=part.title, topic=topic.slug, page=page, api=api)
     return None
 
 

@@ -258,6 +258,7 @@ class ProductEntry(JsonObject, frozen=True, kw_only=True):
     title: str
     rank: Annotated[int, doc("Merged rank in that category.", ge=1)]
     of: Annotated[int, doc("Number of entries in that ranking.", ge=1)]
+    tied: Annotated[bool, doc("Equal to a neighbour in everything; only the slug orders them.")]
     model_ranks: ModelRanks
     range: Annotated[RankRange | None, doc("Null while unmeasured.")]
     level: Annotated[CertaintyLevel, doc("How sure that category's #1 is.")]

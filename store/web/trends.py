@@ -35,7 +35,13 @@ class Change(JsonObject, frozen=True, kw_only=True):
     reason: Annotated[str | None, doc("The model's own reason for the new #1.")]
     from_date: Date
     to_date: Date
-    confirmed: Annotated[bool, doc("The model's next answer, on a later day, agreed.")]
+    confirmed: Annotated[
+        bool,
+        doc(
+            "Two answers in a row, of different days, agree on this #1, and the last confirmed #1 "
+            "(to begin with, the first) is another. Else it may be chance."
+        ),
+    ]
     served_model_from: Annotated[
         str | None, doc("Its served version before, if that changed between the two answers.")
     ]
@@ -184,8 +190,9 @@ def get_changes(view: View, query: Changes) -> ChangeList:
     """Flips of a model's #1, and changes of a ranking's leader.
 
     The newest changes of one model's #1 in one category, newest first. A change is
-    confirmed once the model's next answer agrees with it. Beside them, under `leaders`,
-    are those of the merged rankings: another product came to lead by more than chance.
+    confirmed once two answers in a row agree on it and the last confirmed #1 is another.
+    Beside them, under `leaders`, are those of the merged rankings: another product came to
+    lead by more than chance.
     """
     return change_list(view, query, MOST_CHANGES)
 

@@ -236,6 +236,7 @@ def _product_entry(view: View, board: Leaderboard, entry: Entry) -> wire.Product
         title=board.category.title,
         rank=entry.rank,
         of=len(board.entries),
+        tied=entry.tied,
         model_ranks=dict(entry.model_ranks),
         range=board.ranges.get(entry.product),
         level=board.certainty.level,

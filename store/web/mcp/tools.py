@@ -23,8 +23,6 @@ from store.web.view import View
 
 TOP = 3
 """First places of a category that a hit of ``search_best`` names; its record has them all."""
-MOST_PLACES = 2
-"""Leaderboards of a brand that a hit names: a product may be on many, 150 bytes each."""
 NEWEST_CHANGES = 10
 NEWS = ("changes", "leaders", "total")
 """Members of the list of changes that an answer has, if they are asked for."""
@@ -90,8 +88,8 @@ def call(name: str, view: View, arguments: Mapping[str, Any]) -> dict[str, Any] 
     try:
         lookup.check_history(view.snapshot)
         answer = tool.answer(view, queries.from_call(tool.query, given))
-    except Moved as moved:  # a model or a topic but for upper and lower case
-        parameter = "model" if "model" in given else "topic"
+    except Moved as moved:  # upper and lower case of a model or a topic, or a product's old slug
+        parameter = next(name for name in ("model", "topic", "slug") if name in given)
         return call(name, view, {**given, parameter: moved.address})
     except Refused as refused:
         return _failure(view, refused)
@@ -121,7 +119,7 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     """Find categories and brands; what two names have in common, and what is new, if asked."""
     topic, asks_for_news = _NEWS.subn("", query.q)  # "what changed for vpn" is about vpn
     hits = view.search(topic, query.limit)
-    results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, MOST_PLACES))
+    results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, most_places=1))
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
     pair = comparisons.pair_in(query.q, view)
@@ -159,18 +157,17 @@ def get_best_in_category(view: View, query: queries.CategoryCall) -> dict[str, A
 
 def get_product(view: View, query: queries.ProductCall) -> dict[str, Any]:
     """Return a part of the record of a product, and how often it is first."""
-    slug = query.slug
-    if view.snapshot.product(slug) is None:  # only then: redirects of a new snapshot take 30 ms
-        slug = view.snapshot.summary.product_redirects.get(slug, slug)
-    whole = verdicts.get_product(view, queries.OfProduct(slug=slug))
-    record: dict[str, Any] = to_builtins(whole)
-    firsts = [entry for entry in record["entries"] if entry["rank"] == 1]
+    product = lookup.product(view, query.slug, str)
+    record: dict[str, Any] = to_builtins(verdicts.product_record(view, product))
+    places = view.standings(product)
+    firsts = [(board, entry) for board, entry in places if product.id in board.firsts]
     end = query.offset + query.limit
     return {
         **record,
         "entries": record["entries"][query.offset : end],
         "firstPlaces": len(firsts),
-        "clearFirstPlaces": sum(entry["level"] == "clear" for entry in firsts),
+        "tiedFirstPlaces": sum(entry.tied for _, entry in firsts),
+        "clearFirstPlaces": sum(board.certainty.level == "clear" for board, _ in firsts),
         "nextOffset": end if end < len(record["entries"]) else None,
     }
 

@@ -13,6 +13,8 @@ from store.web.view import View
 _BETWEEN = re.compile(r"\s+(?:vs\.?|versus|or|against|compared (?:to|with))\s+", re.IGNORECASE)
 """Words that people write between two names that they want compared."""
 
+MOST_EXAMPLES = 3
+"""Rankings with both products that a sentence names."""
 _WORDS = 6
 """Words of a query beside "vs" that may be a name: the longest name shipped has five."""
 
@@ -68,10 +70,24 @@ def in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
             f"Of those asked often enough to tell ({measured}), {one.name} is ahead by more than "
             f"chance in {ahead[0]}, {other.name} in {ahead[1]}."
         )
+    level = f", level in {shared - sum(higher)}" if sum(higher) < shared else ""
+    examples = [
+        f"{m.board.category.title}, {m.places[0]} and {m.places[1]} ({_how_sure(m)})"
+        for m in sorted(compared["meetings"], key=lambda m: (m.ahead is None, not m.measured))[
+            :MOST_EXAMPLES
+        ]
+    ]
     return (
         f"{one.name} and {other.name} are both in {shared} ranking{'s' if shared > 1 else ''}: "
-        f"{one.name} is higher in {higher[0]}, {other.name} in {higher[1]}. {certainty}"
+        f"{one.name} is higher in {higher[0]}, {other.name} in {higher[1]}{level}. {certainty} "
+        f"Their places: {'; '.join(examples)}{' …' if shared > MOST_EXAMPLES else ''}."
     )
+
+
+def _how_sure(meeting: comparing.Meeting) -> str:
+    if not meeting.measured:
+        return "asked too few times to tell"
+    return "by more than chance" if meeting.ahead else "it may be chance"
 
 
 def pair_in(query: str, view: View) -> tuple[ProductProfile, ProductProfile] | None:

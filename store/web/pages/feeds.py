@@ -133,7 +133,7 @@ def _item(change: Change, view: View) -> dict[str, Any]:
     title = view.snapshot.aggregates[change.slug].category.title
     before, after = view.name(change.previous), view.name(change.current)
     status = (
-        "Confirmed by its next answer." if change.confirmed else "Not confirmed by a second answer."
+        "Confirmed by its next answer." if change.confirmed else "Unconfirmed: it may be chance."
     )
     if change.version:
         status += f" It {sentences.coincidence(change.version)}."
