@@ -73,6 +73,17 @@ def test_a_level_is_told_in_words(
     assert sentence in text
 
 
+@pytest.mark.parametrize(
+    ("slug", "means"),
+    [("clear", "X 5.00, Y 4.00."), ("close", "X "), ("tied", "X 4.50, Y 4.50."),
+     ("unsettled", "X 4.92, Y 4.08.")],
+)  # fmt: skip
+def test_what_decides_a_level_is_told(reader: FlaskClient, slug: str, means: str) -> None:
+    """First places, which squares show, may suggest another level than mean points, which count."""
+    assert f"Average points, of 5, decide: {means}" in text_of(reader, f"/best/{slug}")
+    assert "decide" not in text_of(reader, "/best/once")
+
+
 def test_both_names_stand_in_the_box_where_answers_contradict(reader: FlaskClient) -> None:
     """The latest answers' product and the one that came first before, at one size."""
     page = reader.get("/best/unsettled").text
@@ -106,6 +117,7 @@ def test_what_changed_is_told_in_sentences(reader: FlaskClient) -> None:
     """Who leads now, who names another product, how firm that is, and who says the same."""
     text = text_of(reader, "/best/unsettled")
     assert "What changed since 12 October 2026" in text
+    assert "How sure that is: “Unsettled” now, “Clear lead” before." in text
     assert "Y now leads; before, X did." in text
     assert "It still said X in 4 of its last 5 answers, so this may be chance." in text
     same = text_of(reader, "/best/clear")

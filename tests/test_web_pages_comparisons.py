@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 from builders import app_over, write_data
+from flask import Flask
 from flask.testing import FlaskClient
 from small_world import write_small_world
 
@@ -52,6 +53,19 @@ def test_what_cannot_be_compared_is_a_page_to_choose_from(
 ) -> None:
     """Nothing is guessed: what may be meant is offered, with the other side kept."""
     assert said in compared(reader, one, other)
+
+
+def test_who_is_ahead_by_more_than_chance_is_told_first(app: Flask) -> None:
+    """Before who is higher more often, with the ranking that shows it plainest and a reason."""
+    page = compared(app.test_client(), "halcira", "gantora")
+    box = page.partition('<section class="answer"')[2].partition("</section>")[0]
+    assert re.search(
+        r'class="winner">.*?Halcira.*?ahead by more than chance in <strong>1 of 1', box
+    )
+    assert 'The plainest case is <bdi>Halcira</bdi> for <a href="/best/vpn">VPNs</a>: ' in box
+    titles = re.findall(r'class="where" href="[^"]*">([^<]+)<', page)
+    assert titles[0] == "Best VPN"
+    assert titles[1:] == sorted(titles[1:], key=str.casefold)
 
 
 @pytest.mark.parametrize("query", ["a=" + "x" * 201, "a=x&a=y"])

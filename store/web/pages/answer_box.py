@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from store.rankings.certainty import Comparison
 from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import PLACES
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import (
@@ -56,6 +58,7 @@ def answer_box(board: Leaderboard, view: View, day: str | None = None) -> dict[s
     counted = _counted_choices(board, view.snapshot, day)
     return {
         "sentence": _sentence(board, firsts, view.name),
+        "averages": _averages(board, view.name),
         "choices": [*counted, *_missing_choices(board, view.snapshot)],
         "first_places": [
             (products[product], numbers.get(product, 0), count)
@@ -166,6 +169,20 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str
         often = f"It came first in {firsts[entries[0].product]} of the last {answers} answers"
         return f"{_votes(board)} now. {often}{rest}."
     return _close(board, name)
+
+
+def _averages(board: Leaderboard, name: Name) -> str:
+    """Return the mean points of the #1 and of the best other product; nothing while unmeasured.
+
+    They decide the level, and first places alone, as the squares show them, may suggest another.
+    """
+    comparison = Comparison(list(board.runs().values()), board.slugs)
+    others = [p for p in comparison.order if p != board.entries[0].product]
+    if not (comparison.is_measured and others):
+        return ""
+    pair = sorted([board.entries[0].product, others[0]], key=comparison.order.index)
+    means = [f"{name(p)} {comparison.mean_points(p) / len(board.counted):.2f}" for p in pair]
+    return f"Average points, of {PLACES}, decide: {means[0]}, {means[1]}."
 
 
 def _close(board: Leaderboard, name: Name) -> str:

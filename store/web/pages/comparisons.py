@@ -41,11 +41,14 @@ def compare(view: View, query: TwoProducts) -> dict[str, Any]:
 
 
 def products(one: ProductProfile, other: ProductProfile, view: View) -> dict[str, Any]:
-    """Return two products and the rankings that hold both, with how often each is ahead."""
+    """Return two products and the rankings that hold both, with how often each is ahead.
+
+    Rankings where one is ahead come first, then those measured at all, by title.
+    """
     entries = {board.slug: entry for board, entry in view.standings(other)}
     shared = [(b, entry, entries[b.slug]) for b, entry in view.standings(one) if b.slug in entries]
-    shared.sort(key=lambda meeting: meeting[0].by_title)
     meetings = [comparing.meet(*meeting) for meeting in shared]
+    meetings.sort(key=lambda meeting: meeting.plainest)
     higher = [meeting.higher for meeting in meetings]
     ahead = [meeting.ahead for meeting in meetings]
     return {
@@ -59,7 +62,7 @@ def products(one: ProductProfile, other: ProductProfile, view: View) -> dict[str
 
 
 def in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
-    """Return how two products stand to each other, in two sentences."""
+    """Return how two products stand to each other, in three sentences."""
     compared = products(one, other, view)
     shared, higher, ahead = len(compared["meetings"]), compared["higher"], compared["ahead"]
     if not shared:
@@ -71,23 +74,16 @@ def in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
             f"chance in {ahead[0]}, {other.name} in {ahead[1]}."
         )
     level = f", level in {shared - sum(higher)}" if sum(higher) < shared else ""
+    by_far = {True: " (by more than chance)", False: ""}
     examples = [
-        f"{m.board.category.title}, {m.places[0]} and {m.places[1]} ({_how_sure(m)})"
-        for m in sorted(compared["meetings"], key=lambda m: (m.ahead is None, not m.measured))[
-            :MOST_EXAMPLES
-        ]
+        f"{m.board.category.title}, {m.places[0]} and {m.places[1]}{by_far[m.ahead is not None]}"
+        for m in compared["meetings"][:MOST_EXAMPLES]
     ]
     return (
         f"{one.name} and {other.name} are both in {shared} ranking{'s' if shared > 1 else ''}: "
         f"{one.name} is higher in {higher[0]}, {other.name} in {higher[1]}{level}. {certainty} "
         f"Their places: {'; '.join(examples)}{' …' if shared > MOST_EXAMPLES else ''}."
     )
-
-
-def _how_sure(meeting: comparing.Meeting) -> str:
-    if not meeting.measured:
-        return "asked too few times to tell"
-    return "by more than chance" if meeting.ahead else "it may be chance"
 
 
 def pair_in(query: str, view: View) -> tuple[ProductProfile, ProductProfile] | None:

@@ -18,6 +18,7 @@ from store.rankings.products import ProductProfile
 from store.rankings.runs import VersionChange
 from store.rankings.sentences import listed
 from store.web import as_of
+from store.web.pages.answer_box import level_in_words
 from store.web.view import View
 
 Obstacle = Literal["question", "assistants", "instrument"]
@@ -70,7 +71,8 @@ class FirstChoice(Struct, frozen=True):
 class Differences(Struct, frozen=True):
     """Two days of a category; ``obstacle`` is what keeps their places from being compared.
 
-    ``leader`` says in a sentence who leads, ``unchanged`` pairs assistants with the product that
+    ``leader`` says in a sentence who leads, ``levels`` how sure that was and is, in words, if that
+    differs, and ``unchanged`` pairs assistants with the product that
     they still put first. ``events`` are dated sentences of all days up to the later, newest first.
     """
 
@@ -80,6 +82,7 @@ class Differences(Struct, frozen=True):
     after: Leaderboard
     obstacle: Obstacle | None
     leader: str
+    levels: tuple[str, str] | None
     shifts: list[Shift]
     choices: list[FirstChoice]
     unchanged: list[tuple[str, str]]
@@ -105,6 +108,7 @@ def between(
         return None
     obstacle = _obstacle(before, board)
     choices = list(_first_choices(before, board, view))
+    levels = level_in_words(before)[0], level_in_words(board)[0]
     unchanged: dict[ProductId, list[str]] = {}
     for choice in choices:
         if choice.comparable and choice.after and choice.before == choice.after:
@@ -116,6 +120,7 @@ def between(
         after=board,
         obstacle=obstacle,
         leader=_leader(before, board, obstacle, view),
+        levels=None if obstacle or levels[0] == levels[1] else levels,
         shifts=_shifts(before, board, view),
         choices=choices,
         unchanged=[(listed(models), view.name(id_)) for id_, models in unchanged.items()],

@@ -10,17 +10,14 @@ from msgspec import Struct
 
 from store.counting import under_present_names
 from store.line_codec import POLL_DECODER
-from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import Entry, best_ranks
 from store.rankings.products import ProductProfile
 from store.records import Category, Pick, Poll
 from store.web import lookup, verdicts
 from store.web.answers import Route
 from store.web.pages import pictures
-from store.web.pages.answer_box import level_in_words
 from store.web.pages.routes import page
 from store.web.queries import OfProduct
-from store.web.view import View
+from store.web.view import View, quoted_first
 
 MOST_POLLS = 500
 """Polls that a page shows at most, the newest."""
@@ -54,17 +51,9 @@ def product(view: View, query: OfProduct) -> dict[str, Any]:
         "product": profile,
         "record": record,
         "standings": standings,
-        "best": min(standings, key=lambda standing: _worth(*standing[:2]), default=None),
+        "best": min(standings, key=lambda standing: quoted_first(standing[:2]), default=None),
         "has_card": pictures.rasteriser() is not None,
     }
-
-
-def _worth(board: Leaderboard, entry: Entry) -> tuple[int, int, float, str]:
-    """Order places by what they are worth: the place, how sure it is, the share of its points."""
-    tones = ("sure", "unsure", "unknown")
-    tone = tones.index(level_in_words(board)[1])
-    share = entry.score / len(board.counted)
-    return best_ranks(board.entries)[entry.product], tone, -share, board.slug
 
 
 @page(
