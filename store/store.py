@@ -113,7 +113,7 @@ class Store:
         try:
             self.reload(settled=settled)
             if prepare:
-                self.snapshot.summary.prepare()
+                self.snapshot.summary.index.prepare()
                 self.snapshot.summary.prepare_pages()  # of what is served: no edit waits for these
         except Exception as error:  # else one odd file would end all watching, unseen
             fault = Problem(".", 1, 1, f"the files could not be taken in: {type(error).__name__}")
@@ -156,7 +156,7 @@ class Store:
         if before and catalogue is not before.catalogue:
             _tell_edits(before, following)
         if before and before.summary.index.is_prepared:
-            following.summary.prepare()
+            following.summary.index.prepare()
         self._snapshot, self.made_at = following, time.time()
         self._clashes = tuple(name_clashes(following.names, self._files))
 

@@ -204,15 +204,10 @@ class SiteSummary(Struct, frozen=True, dict=True):
             **products.former(self.mentioned),
         }
 
-    def prepare(self) -> None:
-        """Make redirects and the search index now, so that no request waits for them."""
-        _ = self.product_redirects  # kept with the summary from now on
-        self.index.prepare()
-
     def prepare_pages(self) -> None:
-        """Make levels and experiments now, so that no page waits for them."""
-        # 4 s at 74,100 polls after a start, 25 ms after a poll: the boards keep their rounds.
-        _ = self.levels, self.experiments
+        """Make what some pages ask of every ranking now, so that none waits for all of them."""
+        for board in self.ranked:  # 4 s at 74,100 polls after a start; later only what is new
+            _ = board.certainty, board.rounds, board.repeatability
 
 
 def summarise(
@@ -238,9 +233,8 @@ def summarise(
         for former in category.former_slugs
         if former not in curated.categories
     }
-    changes = [change for aggregate in living.values() for change in aggregate.changes]
-    changes.sort(key=attrgetter("slug", "model"))
-    # Sorts are stable: equal times keep the order by slug and model.
+    changes = [change for _, own in sorted(living.items()) for change in own.changes]
+    # The sort is stable: of equal times slugs, then models, stand in order as before.
     changes.sort(key=attrgetter("current_at"), reverse=True)
     searched = (
         tuple([_document(board) for board in ranked]),

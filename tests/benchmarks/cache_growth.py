@@ -41,7 +41,7 @@ def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
     store, client = app.extensions["store"], app.test_client()
     slugs = sorted(store.snapshot.leaderboards)
     models = store.snapshot.models
-    store.snapshot.summary.prepare()
+    store.snapshot.summary.index.prepare()
     for path in ("/best/" + slugs[0], "/api/v1/search?q=crm"):  # templates compiled, once for all
         assert client.get(path).status_code == 200
     put_requests_first()
