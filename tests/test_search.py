@@ -268,6 +268,20 @@ def test_both_sides_of_a_comparison_are_found(query: str) -> None:
     assert found.related == ()
 
 
+def test_one_side_of_a_comparison_is_no_sure_answer() -> None:
+    """Where the other is unknown, what is known is worth asking back, no more."""
+    assert LAPTOPS.search("laptop").categories[0].match == "exact"
+    found = LAPTOPS.search("laptop vs xylophone")
+    assert (found.categories[0].slug, found.categories[0].match) == ("laptop", "related")
+
+
+@pytest.mark.parametrize("when", ["last week", "this week", "lately", "yesterday", "recently"])
+def test_words_of_time_are_no_part_of_what_is_asked_for(when: str) -> None:
+    """A title has none of them, and yet it is all that was meant."""
+    found = LAPTOPS.search(f"best laptop {when}")
+    assert (found.categories[0].slug, found.categories[0].match) == ("laptop", "likely")
+
+
 def test_one_word_alone_is_not_close() -> None:
     """A lawyer is not looked for by whoever buys shoes for one."""
     shoes = Document("shoes", ("Best shoes",), None, ("a lawyer at court", "a day at the office"))

@@ -188,13 +188,18 @@ class Index:
         arrays = self._arrays
         categories: dict[str, float] = {}
         brands: dict[str, float] = {}
-        is_sentence = True
+        is_sentence = is_sure = True
         sides = [words for text in VERSUS.split(query) if (words := words_of(text))]
         for words in sides:  # each side of "X vs Y" is searched for alone
             ratings = _rate(words, arrays.categories)
             is_sentence = not ratings or ratings[0].query.head is None
-            _take_best(categories, _hits(ratings, CATEGORY_CUT))
-            _take_best(brands, _hits(_rate(words, arrays.brands), BRAND_CUT, ratings))
+            things = _hits(ratings, CATEGORY_CUT)
+            names = _hits(_rate(words, arrays.brands), BRAND_CUT, ratings)
+            is_sure = is_sure and max((*things.values(), *names.values()), default=0) >= LIKELY
+            _take_best(categories, things)
+            _take_best(brands, names)
+        if len(sides) > 1 and not is_sure:  # an answer about one side is none to the question
+            categories, brands = _unsure(categories), _unsure(brands)
         best = max((*categories.values(), *brands.values()), default=0)
         # Nearness takes a fifth of a search, and can add nothing to an exact hit.
         if best >= EXACT or (best and len(sides) > 1):
@@ -303,6 +308,11 @@ def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> d
         if points >= cut:
             scores[slug] = max(round(points, 3), scores.get(slug, 0))
     return scores
+
+
+def _unsure(scores: dict[str, float]) -> dict[str, float]:
+    """Return the same hits, none of them sure."""
+    return {slug: min(points, MOST_UNSURE) for slug, points in scores.items()}
 
 
 def _take_best(scores: dict[str, float], others: dict[str, float]) -> None:

@@ -46,16 +46,18 @@ SHOPPING_WORDS = frozenset(
     """
     advice afford alternative alternatives app apps available awesome bad best better big brand
     brands buy buying cancel cheap cheaper cheapest choice choose com companies company compare
-    compared comparison complaint complaints cost costs coupon customer day days deal deals decent
-    difference discount download easiest easy excellent expensive favorite favourite fee fees find
-    fine fix free friendly good great help helps home honest http https ideal know last legit list
-    little login long look looking money month monthly months new nice old online opinion opinions
-    org overpriced people pick picks popular price prices pricing problem problems product products
-    quality quick quote quotes rank ranked ranking ranks rated rating ratings real recommend
-    recommendation recommendations recommended reddit refund reliable review reviews safe sell share
-    shop show sign similar simple site sites small solid start store stuff subscription suggest
-    suggestion suggestions support tell think time times tool tools top tried trust trusted
-    trustworthy website websites wondering work working works worth www year years
+    compared comparison complaint complaints cost costs coupon current currently customer day
+    days deal deals decent difference discount download easiest easy excellent expensive
+    favorite favourite fee fees find fine fix free friendly good great help helps home honest
+    http https ideal know last lately legit list little login long look looking money month
+    monthly months new nice old online opinion opinions org overpriced people pick picks popular
+    price prices pricing problem problems product products quality quick quote quotes rank
+    ranked ranking ranks rated rating ratings real recent recently recommend recommendation
+    recommendations recommended reddit refund reliable review reviews safe sell share shop show
+    sign similar simple site sites small solid start store stuff subscription suggest suggestion
+    suggestions support tell think time times tool tools top tried trust trusted
+    trustworthy website websites week weeks wondering work working works worth www year years
+    yesterday
     2023 2024 2025 2026 2027
     """.split()  # noqa: SIM905
 )
