@@ -102,7 +102,7 @@ def test_every_page_is_accessible_and_quiet(
 
 
 def test_search_and_copy_need_only_the_keyboard(base: str, browser: Any, paths: list[str]) -> None:
-    """Type, choose a suggestion with the arrow, open it, and copy its verdict."""
+    """Type, choose a suggestion with the arrow, open it, and copy the sentence to quote."""
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
     page.goto(base + paths[1])
@@ -115,13 +115,14 @@ def test_search_and_copy_need_only_the_keyboard(base: str, browser: Any, paths: 
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_url("**/best/*")
-    while page.evaluate("document.activeElement.dataset.copy") != "verdict":
+    copy = page.locator('[data-copy="quote"]')
+    while not copy.evaluate("button => button === document.activeElement"):
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.get_by_text("Copied.").wait_for()
     copied = page.evaluate("navigator.clipboard.readText()")
     slug = page.url.rpartition("/")[2]
-    assert copied == page.request.get(f"{base}/api/v1/best/{slug}.json").json()["verdict"]
+    assert copied == page.request.get(f"{base}/api/v1/best/{slug}.json").json()["quote"]
     context.close()
 
 
@@ -129,7 +130,7 @@ def test_escape_closes_the_suggestions(base: str, browser: Any) -> None:
     """Escape returns to the box and takes the suggestions away; Enter then searches."""
     page = browser.new_page()
     page.goto(base)
-    page.get_by_label("Find a category or a product").press_sequentially("crm")
+    page.get_by_label("What are you looking for?").press_sequentially("crm")
     page.locator(".suggestions a").first.wait_for()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Escape")
@@ -144,10 +145,10 @@ def test_nothing_needs_javascript(base: str, browser: Any, paths: list[str]) -> 
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(base)
-    page.get_by_label("Find a category or a product").fill("crm")
+    page.get_by_label("What are you looking for?").fill("crm")
     page.keyboard.press("Enter")
     page.wait_for_url("**/search?q=crm")
     page.goto(base + paths[1])
-    assert page.locator("#verdict").is_visible()
-    assert not page.get_by_role("button", name="Copy verdict").is_visible()
+    assert page.locator("#quote").is_visible()
+    assert not page.locator('[data-copy="quote"]').is_visible()
     context.close()
