@@ -172,10 +172,7 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str
 
 
 def _averages(board: Leaderboard, name: Name) -> str:
-    """Return the mean points of the #1 and of the best other product; nothing while unmeasured.
-
-    They decide the level, and first places alone, as the squares show them, may suggest another.
-    """
+    """Return the mean points that decide a level, whatever first places alone suggest."""
     comparison = Comparison(list(board.runs().values()), board.slugs)
     others = [p for p in comparison.order if p != board.entries[0].product]
     if not (comparison.is_measured and others):

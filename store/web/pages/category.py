@@ -17,7 +17,6 @@ from store.web.queries import AsOf, Day, OfCategory
 from store.web.shapes import CategoryVerdict
 from store.web.view import View
 
-MOST_CAVEATS = 2
 _TEX = str.maketrans(
     {char: f"\\{char}" for char in "{}$&#%_"}
     | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
@@ -72,7 +71,6 @@ def category(view: View, query: AsOf) -> dict[str, Any]:
         "box": answer_box(board, view, day),
         "points": PLACES * len(board.counted),
         "changed": differences.between(view, board, end=day),
-        "caveats": _caveats(board),
         "cited": cited,
         "is_cited_final": as_of.is_final(view.snapshot, cited),
         "bibtex": bibtex(verdict, cited, view),
@@ -81,14 +79,6 @@ def category(view: View, query: AsOf) -> dict[str, Any]:
         "embedded_width": pictures.EMBEDDED_WIDTH,
         "has_card": pictures.rasteriser() is not None,
     }
-
-
-def _caveats(board: Leaderboard) -> list[tuple[str, str]]:
-    """Return what assistants that rank the first product first say against it."""
-    first = board.entries[0].product
-    own = [answer for answer in board.counted if answer.answered.first == first]
-    caveats = [(answer.model, answer.answered.poll.caveat) for answer in own]
-    return [(model, caveat) for model, caveat in caveats if caveat][:MOST_CAVEATS]
 
 
 @page(

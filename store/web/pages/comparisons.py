@@ -73,15 +73,15 @@ def in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
             f"Of those asked often enough to tell ({measured}), {one.name} is ahead by more than "
             f"chance in {ahead[0]}, {other.name} in {ahead[1]}."
         )
-    level = f", level in {shared - sum(higher)}" if sum(higher) < shared else ""
-    by_far = {True: " (by more than chance)", False: ""}
+    beyond = " (by more than chance)"
     examples = [
-        f"{m.board.category.title}, {m.places[0]} and {m.places[1]}{by_far[m.ahead is not None]}"
+        f"{m.board.category.title}, {m.places[0]} and {m.places[1]}{beyond if m.ahead else ''}"
         for m in compared["meetings"][:MOST_EXAMPLES]
     ]
     return (
         f"{one.name} and {other.name} are both in {shared} ranking{'s' if shared > 1 else ''}: "
-        f"{one.name} is higher in {higher[0]}, {other.name} in {higher[1]}{level}. {certainty} "
+        f"{one.name} is higher in {higher[0]}, {other.name} in {higher[1]}, "
+        f"level in {shared - sum(higher)}. {certainty} "
         f"Their places: {'; '.join(examples)}{' …' if shared > MOST_EXAMPLES else ''}."
     )
 
