@@ -31,6 +31,7 @@ from store.store import Store
 DATA = Path(__file__).resolve().parents[2] / "data"
 WORDS, SHELVES = "queries_words.json", "queries_shelves.json"
 SHORT = "queries_short.json"
+THIRD = "queries_third.json"
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -176,7 +177,7 @@ def main() -> None:
     compare = comparing(arguments.data, index) if arguments.meaning else None
     for file in arguments.files:
         print(file.name)
-        if file.name in (WORDS, SHELVES, SHORT):
+        if file.name in (WORDS, SHELVES, SHORT, THIRD):
             words = msgspec.json.decode(file.read_bytes(), type=list[Word])
             for held in (False, True):
                 verdicts = Counter(judge(index, word) for word in words if word.held == held)
