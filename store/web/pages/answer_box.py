@@ -177,7 +177,8 @@ def _averages(board: Leaderboard, name: Name) -> str:
     others = [p for p in comparison.order if p != board.entries[0].product]
     if not (comparison.is_measured and others):
         return ""
-    pair = sorted([board.entries[0].product, others[0]], key=comparison.order.index)
+    rival = (*board.certainty.ahead_of_first, *others)[0]  # the box names no third product
+    pair = sorted([board.entries[0].product, rival], key=comparison.order.index)
     means = [f"{name(p)} {comparison.mean_points(p) / len(board.counted):.2f}" for p in pair]
     return f"Average points, of {PLACES}, decide: {means[0]}, {means[1]}."
 
