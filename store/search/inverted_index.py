@@ -23,7 +23,6 @@ from rapidfuzz.distance import OSA
 from store.search.words import (
     FILLERS,
     FUNCTION_WORDS,
-    LITTLE_WORDS,
     SOFTWARE_NOUNS,
     SynonymGroups,
     Words,
@@ -78,10 +77,6 @@ class Title(Struct, frozen=True, eq=False, gc=False):
         """Return whether a word only says that its thing is software, a service or the like."""
         is_behind_the_head = self.head is not None and self.head < position < self.purpose
         return is_behind_the_head and self.singulars[position] in SOFTWARE_NOUNS
-
-    def is_little(self, position: int) -> bool:
-        """Return whether a query may leave a word out: a gaming TV is one for gaming."""
-        return self.head is not None and self.words[position] in LITTLE_WORDS
 
 
 class Posting(Struct, frozen=True, gc=False):

@@ -96,9 +96,7 @@ class Rating(NamedTuple):
         # A brand is asked about in sentences full of other words; a thing has no word too many.
         if self.query.of_things and not in_query.issuperset(self.query.telling):
             return PART
-        missing = [
-            i for i, likeness in enumerate(in_title) if likeness <= group and not title.is_little(i)
-        ]
+        missing = [i for i, likeness in enumerate(in_title) if likeness <= group]
         if not missing:
             return WHOLE
         is_reworded = all(in_title[i] for i in missing) or all(map(title.is_generic, missing))
@@ -123,7 +121,7 @@ def rate(query: ParsedQuery, title: Title, weights: Sequence[float], places: Pla
     matched: float = sum(map(mul, query.weights, in_query))
     query_coverage = matched / query.weight
     title_coverage: float = sum(map(mul, weights, in_title)) / sum(weights)
-    share = 1 if query.head is None else _share(query.head, title, in_title, places)
+    share = 1 if query.head is None else _share(query.head, title, places)
     alike: float = fuzz.ratio(query.text, title.text) / 100
     keywords = QUERY_SHARE * query_coverage + TITLE_SHARE * title_coverage + TEXT_SHARE * alike
     if alike >= SAME_TEXT:
@@ -146,13 +144,11 @@ def rate(query: ParsedQuery, title: Title, weights: Sequence[float], places: Pla
     return Rating(points, query_coverage, query, title, places)
 
 
-def _share(head: int, title: Title, in_title: Sequence[float], places: Places) -> float:
+def _share(head: int, title: Title, places: Places) -> float:
     """Return the share that a score keeps for the head nouns of a query and of a title.
 
-    What is begun or mistyped may be any word, and an alias is asked for as a whole.
+    What is begun or mistyped may be any word.
     """
-    if title.head is None and min(in_title) > LIKENESS["group"]:
-        return 1
     heads = [(match, place) for match, place in places if head in match.positions]
     if any(title.head in place.words for _, place in heads):
         return 1

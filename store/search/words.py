@@ -86,8 +86,6 @@ FILLERS = FUNCTION_WORDS | SHOPPING_WORDS
 PREPOSITIONS = frozenset(("for", "with", "in", "on", "of", "to", "at", "without", "from", "and"))
 """Words that end a noun phrase: what stands before the first of them names the thing."""
 
-LITTLE_WORDS = PREPOSITIONS | ARTICLES
-
 PURPOSES = frozenset(("for", "with", "without", "under"))
 """Prepositions that end the name of the thing in a title."""
 
