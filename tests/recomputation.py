@@ -526,6 +526,11 @@ class Recomputation:
         for rank, entry in enumerate(entries, start=1):
             mine = sorted(entry["modelRanks"].values())
             entry["rank"] = rank
+            entry["place"] = 1 + next(
+                at
+                for at, other in enumerate(entries)
+                if sorted(other["modelRanks"].values()) == mine
+            )
             entry["tied"] = any(
                 other is not entry and sorted(other["modelRanks"].values()) == mine
                 for other in entries

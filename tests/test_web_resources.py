@@ -160,12 +160,13 @@ def test_search_hits_carry_what_the_full_records_say(client: FlaskClient) -> Non
     for hit in results["categories"]:
         verdict = client.get(hit["api"].removeprefix(BASE)).get_json()
         assert (hit["verdict"], hit["updated"]) == (verdict["verdict"], verdict["updated"])
-        fields = ("rank", "product", "slug", "score", "tied")
+        fields = ("rank", "place", "product", "slug", "score", "tied")
         assert hit["top"] == [{f: entry[f] for f in fields} for entry in verdict["combined"][:5]]
         if siblings := hit["siblings"]:
             listed = client.get(siblings["api"].removeprefix(BASE)).get_json()
             assert 1 <= siblings["count"] < len(listed)
             assert hit["slug"] in [item["slug"] for item in listed]
+            assert siblings["api"].endswith(f"?topic={siblings['topic']}")
             page, part = siblings["page"].removeprefix(BASE).split("#")
             section = client.get(page).text.split(f'<h2 id="{part}">')[1].split("</section>")[0]
             assert section.count("/best/") == siblings["count"] + 1

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from store.rankings.merging import best_ranks
 from store.rankings.sentences import day_in_words, number_in_words
 from store.text import DOMAIN_PATTERN
 from store.web.pages.answer_box import level_in_words
@@ -90,7 +89,6 @@ def environment() -> Environment:
         "thousands": "{:,}".format,
         "day": day_in_words,
         "in_words": number_in_words,
-        "best_ranks": best_ranks,
         "level": lambda board: level_in_words(board)[0],
         "tone": lambda board: level_in_words(board)[1],
     }

@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 
 from store.rankings import sentences
 from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import best_ranks
 from store.rankings.products import ProductProfile
 from store.search import Hit, Hits, Label
 from store.web.answers import QUICK
@@ -39,6 +40,7 @@ class TopEntry(JsonObject, frozen=True, kw_only=True):
     """One of the first five places of a category."""
 
     rank: int
+    place: Annotated[int, doc("Its rank, or the best of those it is tied with.", ge=1)]
     product: str
     slug: str
     score: Annotated[int, doc("Points: the sum over models of 6 - rank.")]
@@ -187,7 +189,7 @@ def search_results(
 
 
 def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
-    products = view.snapshot.products
+    products, places = view.snapshot.products, best_ranks(board.entries)
     return CategoryHit(
         slug=board.slug,
         title=board.category.title,
@@ -204,6 +206,7 @@ def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
         top=[
             TopEntry(
                 rank=entry.rank,
+                place=places[entry.product],
                 product=products[entry.product].name,
                 slug=products[entry.product].slug,
                 score=entry.score,

@@ -159,15 +159,14 @@ def get_product(view: View, query: queries.ProductCall) -> dict[str, Any]:
     """Return a part of the record of a product, and how often it is first."""
     product = lookup.product(view, query.slug, str)
     record: dict[str, Any] = to_builtins(verdicts.product_record(view, product))
-    places = view.standings(product)
-    firsts = [(board, entry) for board, entry in places if product.id in board.firsts]
+    firsts = [entry for entry in record["entries"] if entry["place"] == 1]
     end = query.offset + query.limit
     return {
         **record,
         "entries": record["entries"][query.offset : end],
         "firstPlaces": len(firsts),
-        "tiedFirstPlaces": sum(entry.tied for _, entry in firsts),
-        "clearFirstPlaces": sum(board.certainty.level == "clear" for board, _ in firsts),
+        "tiedFirstPlaces": sum(entry["tied"] for entry in firsts),
+        "clearFirstPlaces": sum(entry["level"] == "clear" for entry in firsts),
         "nextOffset": end if end < len(record["entries"]) else None,
     }
 
