@@ -264,7 +264,7 @@ def test_what_changed_is_told_in_one_call(app: Flask) -> None:
     """Asked so, search brings the newest changes, of what is named if anything is."""
     body = app.test_client().get("/api/v1/changes.json").get_json()
     listed = body["changes"]
-    for question in ("what changed this week?", "any new leaders?", "What's new?"):
+    for question in ("what changed?", "any new leaders?", "Anything new?", "and last week?"):
         answer = used(app, "search_best", q=question)["structuredContent"]
         assert answer["changes"] == listed[:10]
         assert (answer["total"], answer["leaders"]) == (body["total"], body["leaders"][:10])

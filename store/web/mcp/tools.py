@@ -30,7 +30,7 @@ LEFT_OUT = ("perModel", "missedByModel")
 """Members of a verdict that its summary leaves out."""
 _NEWS = re.compile(
     r"\b(what|has|have|did|anything)\b.*\bchanged?\b|\bchanges\b|\bnews\b|\bwhat.?s new\b|"
-    r"\bany new leaders?\b|\b(recently|lately|this week|since last week)\b",
+    r"\banything new\b|\bany new leaders?\b|\b(recently|lately|(this|last) week)\b",
     re.IGNORECASE,
 )
 """Words of who asks for what is new."""
