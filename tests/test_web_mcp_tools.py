@@ -300,8 +300,9 @@ def test_each_line_of_a_text_is_one_thing(app: Flask) -> None:
         likely = f", likely place {low} to {high}"
         if low == high:
             likely = f", place {low} by more than chance"
+        named = ", named in {named} of {of} answers".format(**entry["presence"])
         reason = f": “{entry['reason']}”" if entry["rank"] <= TOP else ""
-        assert line.endswith(f"{points}{likely}{reason}")
+        assert line.endswith(f"{points}{likely}{named}{reason}")
     for change in result["structuredContent"]["changes"]:
         start = f"{change['toDate']}: {change['model']} moved"
         assert any(line.startswith(start) for line in lines)
@@ -403,4 +404,4 @@ def test_a_comparison_names_rankings(app: Flask) -> None:
 def test_more_of_a_kind_are_a_call_away(app: Flask) -> None:
     """The tool and the topic to list them with, not an address that an agent cannot open."""
     text = text_of(app, "search_best", q="vpn")
-    assert '8 more of this kind are in list_categories with topic "apps".' in text
+    assert '8 more under “VPN” are in list_categories with topic "apps".' in text

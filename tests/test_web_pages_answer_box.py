@@ -34,6 +34,8 @@ STATES = {
     "once": [["XYZ", "XYZ", "XYZ", "YXZ"]],
     "missing": [["XYZ", "XYZ", "XYZ", ""]],
     "alone": [["XYZ"]],
+    "spread": [["XYZ", "YXZ", "ZXY", ""]],
+    "second": [["YXZ", "ZXY", "WXY", ""]],
 }
 
 
@@ -61,6 +63,8 @@ def text_of(client: FlaskClient, path: str) -> str:
         ("unsettled", "Unsettled", "put Y first, but X came first in 16 of the last 20."),
         ("once", "Asked only once", "Three of four assistants name it first. Each has answered"),
         ("missing", "Asked only once", "All three assistants that answered name it first."),
+        ("spread", "Asked only once", "One of three assistants that answered names it first."),
+        ("second", "Asked only once", "None of the three assistants that answered names it first."),
         ("alone", "Asked only once", "A alone has answered, and names it first."),
     ],
 )
@@ -75,13 +79,14 @@ def test_a_level_is_told_in_words(
 
 @pytest.mark.parametrize(
     ("slug", "means"),
-    [("clear", "X 5.00, Y 4.00."), ("close", "X "), ("tied", "X 4.50, Y 4.50."),
-     ("unsettled", "X 4.92, Y 4.08.")],
+    [("clear", "X 5.00 of 5 points, Y 4.00."), ("close", "X "),
+     ("tied", "X 4.50 of 5 points, Y 4.50."), ("unsettled", "X 4.92 of 5 points, Y 4.08.")],
 )  # fmt: skip
 def test_what_decides_a_level_is_told(reader: FlaskClient, slug: str, means: str) -> None:
     """First places, which squares show, may suggest another level than mean points, which count."""
-    assert f"Average points, of 5, decide: {means}" in text_of(reader, f"/best/{slug}")
-    assert "decide" not in text_of(reader, "/best/once")
+    told = f"Average over all comparable answers: {means}"
+    assert told in text_of(reader, f"/best/{slug}")
+    assert "Average over" not in text_of(reader, "/best/once")
 
 
 def test_both_names_stand_in_the_box_where_answers_contradict(reader: FlaskClient) -> None:
@@ -173,3 +178,9 @@ def test_topics_stand_in_their_groups_on_the_home_page(tmp_path: Path) -> None:
     assert re.findall(r"<h3>(.*?)</h3>|/topics/(\w+)\"", browse) == [
         ("Work", ""), ("", "one"), ("", "three"), ("", "two"),
     ]  # fmt: skip
+
+
+def test_only_rings_that_are_there_are_explained(reader: FlaskClient) -> None:
+    """Asked once, an assistant has one square, which no ring tells from others."""
+    assert "The newest answers, ringed, make the ranking." in text_of(reader, "/best/clear")
+    assert "ringed" not in text_of(reader, "/best/once")

@@ -179,8 +179,11 @@ def _averages(board: Leaderboard, name: Name) -> str:
         return ""
     rival = (*board.certainty.ahead_of_first, *others)[0]  # the box names no third product
     pair = sorted([board.entries[0].product, rival], key=comparison.order.index)
-    means = [f"{name(p)} {comparison.mean_points(p) / len(board.counted):.2f}" for p in pair]
-    return f"Average points, of {PLACES}, decide: {means[0]}, {means[1]}."
+    first, second = (f"{comparison.mean_points(p) / len(board.counted):.2f}" for p in pair)
+    return (
+        f"Average over all comparable answers: {name(pair[0])} {first} of {PLACES} points, "
+        f"{name(pair[1])} {second}."
+    )
 
 
 def _close(board: Leaderboard, name: Name) -> str:
@@ -227,12 +230,13 @@ def _votes(board: Leaderboard) -> str:
     of = len(board.counted)
     if of == 1:
         return f"{board.counted[0].model} alone has answered, and names it first"
+    who = f"{number_in_words(of)} assistants{' that answered' if board.missing else ''}"
     if votes == of:
-        who = "Both assistants" if of == 2 else f"All {number_in_words(of)} assistants"  # noqa: PLR2004
-        return f"{who}{' that answered' if board.missing else ''} name it first"
+        return f"{'Both' if of == 2 else 'All'} {who.removeprefix('two ')} name it first"  # noqa: PLR2004
+    if votes == 0:
+        return f"None of the {who} names it first"
     verb = "names" if votes == 1 else "name"
-    count = number_in_words(votes).capitalize() if votes else "None"
-    return f"{count} of {number_in_words(of)} assistants {verb} it first"
+    return f"{number_in_words(votes).capitalize()} of {who} {verb} it first"
 
 
 def _once(board: Leaderboard) -> str:
