@@ -79,14 +79,14 @@ def test_a_level_is_told_in_words(
 
 @pytest.mark.parametrize(
     ("slug", "means"),
-    [("clear", "X 5.00 of 5 points, Y 4.00."), ("close", "X "),
-     ("tied", "X 4.50 of 5 points, Y 4.50."), ("unsettled", "X 4.92 of 5 points, Y 4.08.")],
+    [("clear", "X 5.00, Y 4.00."), ("close", "X "),
+     ("tied", "X 4.50, Y 4.50."), ("unsettled", "X 4.92, Y 4.08.")],
 )  # fmt: skip
 def test_what_decides_a_level_is_told(reader: FlaskClient, slug: str, means: str) -> None:
     """First places, which squares show, may suggest another level than mean points, which count."""
-    told = f"Average over all comparable answers: {means}"
+    told = f"Average points (of 5) over all comparable answers: {means}"
     assert told in text_of(reader, f"/best/{slug}")
-    assert "Average over" not in text_of(reader, "/best/once")
+    assert "Average points" not in text_of(reader, "/best/once")
 
 
 def test_both_names_stand_in_the_box_where_answers_contradict(reader: FlaskClient) -> None:

@@ -179,11 +179,8 @@ def _averages(board: Leaderboard, name: Name) -> str:
         return ""
     rival = (*board.certainty.ahead_of_first, *others)[0]  # the box names no third product
     pair = sorted([board.entries[0].product, rival], key=comparison.order.index)
-    first, second = (f"{comparison.mean_points(p) / len(board.counted):.2f}" for p in pair)
-    return (
-        f"Average over all comparable answers: {name(pair[0])} {first} of {PLACES} points, "
-        f"{name(pair[1])} {second}."
-    )
+    means = [f"{name(p)} {comparison.mean_points(p) / len(board.counted):.2f}" for p in pair]
+    return f"Average points (of {PLACES}) over all comparable answers: {means[0]}, {means[1]}."
 
 
 def _close(board: Leaderboard, name: Name) -> str:
@@ -233,10 +230,9 @@ def _votes(board: Leaderboard) -> str:
     who = f"{number_in_words(of)} assistants{' that answered' if board.missing else ''}"
     if votes == of:
         return f"{'Both' if of == 2 else 'All'} {who.removeprefix('two ')} name it first"  # noqa: PLR2004
-    if votes == 0:
-        return f"None of the {who} names it first"
-    verb = "names" if votes == 1 else "name"
-    return f"{number_in_words(votes).capitalize()} of {who} {verb} it first"
+    verb = "names" if votes <= 1 else "name"
+    count = f"{number_in_words(votes).capitalize()} of" if votes else "None of the"
+    return f"{count} {who} {verb} it first"
 
 
 def _once(board: Leaderboard) -> str:
