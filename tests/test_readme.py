@@ -78,6 +78,17 @@ def test_the_map_of_the_code_is_complete() -> None:
     assert all((ROOT / name).exists() for name in drawn)
 
 
+def test_the_table_of_changes_names_files_that_are_there() -> None:
+    """Who looks up where a change goes is sent to no file that is gone or was never there."""
+    chapter = READMES["store"].partition("\n## Where a change goes\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`([\w/.]+\.(?:py|html|json|md))`", chapter))
+    assert named
+    roots = (ROOT / "store", ROOT / "tests", ROOT, ROOT / "data")
+    assert [
+        name for name in sorted(named) if not any((root / name).is_file() for root in roots)
+    ] == []
+
+
 @pytest.mark.parametrize("program", blocks("python"))
 def test_the_programs_run(program: str) -> None:
     """A reader who checks the history with the given program finds that it holds."""
