@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -460,6 +461,25 @@ def test_a_key_in_a_reply_is_taken_out(provider: Replaying) -> None:
     assert isinstance(sent, Reply)
     assert "sk-canary" not in repr(sent)
     assert repr(sent).count("[redacted]") == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "kept"),
+    [
+        (401, "Bad key sk-canary-aaaa given", "Bad key [redacted] given"),
+        (401, "Bad key sk-c********77f1 given", "Bad key sk-c********77f1 given"),
+        (429, "key ending in c5b8e77f1", "key ending in [redacted]"),
+        (200, "a canary-coloured kettle", "a canary-coloured kettle"),
+    ],
+)
+def test_a_part_of_a_key_in_a_failure_is_taken_out_too(
+    provider: Replaying, status: int, said: str, kept: str
+) -> None:
+    """Six characters in a row are; the four that vendors show are theirs to show."""
+    failure = {"status": status, "body": {"error": {"message": said}}}
+    provider.follow({"m": [{"picks": [said]} if status == HTTPStatus.OK else failure]})
+    by = sender(Waits(), secret="sk-canary-aaaa-c5b8e77f1")  # noqa: S106 - a canary
+    assert kept in repr(send(provider, by))
 
 
 def test_each_request_has_a_connection_of_its_own(provider: Replaying) -> None:

@@ -6,6 +6,7 @@ sentences name members of the file and quote none of its values: they are public
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -22,6 +23,8 @@ from store.records import Assistant, Problem, Site
 REDACTED = "[redacted]"
 SHORTEST = 8
 """Shorter values are not secrets but placeholders, such as a local server's "ollama"."""
+PART = 6
+"""Characters in a row by which a part of a key is known; vendors show four, to tell keys apart."""
 LONGEST_NAME = 24
 """Characters beyond which a name with small letters and digits is taken for a key."""
 PASTED = (
@@ -162,28 +165,41 @@ def why_no_batches(assistant: Assistant) -> str | None:
     return None
 
 
-def redact(key: str | None, value: Any) -> Any:
-    """Return a text, or all texts in lists and objects, with the key replaced by a mark."""
+def redact(key: str | None, value: Any, *, parts: bool = False) -> Any:
+    """Return a text, or all texts in lists and objects, with the key replaced by a mark.
+
+    With ``parts`` so is whatever has ``PART`` characters in common with it: for what a provider
+    says of a failure, not for answers, whose words may happen to be part of a key.
+    """
     if not key or len(key) < SHORTEST:
         return value
     if isinstance(value, str):
-        return value.replace(key, REDACTED)
+        return _without_parts(key, value) if parts else value.replace(key, REDACTED)
     if isinstance(value, list | tuple):
-        return [redact(key, item) for item in value]
+        return [redact(key, item, parts=parts) for item in value]
     if isinstance(value, dict):
-        return {name: redact(key, item) for name, item in value.items()}
+        return {name: redact(key, item, parts=parts) for name, item in value.items()}
     return value
 
 
-def redact_body(key: str | None, body: bytes) -> bytes:
+def redact_body(key: str | None, body: bytes, *, parts: bool = False) -> bytes:
     """Return a body without the key, escaped or not; nothing of JSON too deep to be searched."""
     if not key or len(key) < SHORTEST:
         return body
     if b"\\" in body:
         try:
-            return msgspec.json.encode(redact(key, msgspec.json.decode(body)))
+            return msgspec.json.encode(redact(key, msgspec.json.decode(body), parts=parts))
         except RecursionError:
             return b""
         except (ValueError, OverflowError):  # not JSON, or a number that nobody can write
             pass
-    return body.replace(key.encode(), REDACTED.encode())
+    text: str = redact(key, body.decode(errors="surrogateescape"), parts=parts)
+    return text.encode(errors="surrogateescape")
+
+
+def _without_parts(key: str, text: str) -> str:
+    parts = {key[at : at + PART] for at in range(len(key) - PART + 1)}
+    starts = (at for at in range(len(text)) if text[at : at + PART] in parts)
+    hidden = {at + offset for at in starts for offset in range(PART)}
+    runs = groupby(range(len(text)), hidden.__contains__)
+    return "".join(REDACTED if is_part else "".join(text[at] for at in run) for is_part, run in runs)

@@ -12,6 +12,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from random import Random
 from typing import Any
 
@@ -286,11 +287,12 @@ class Sender:
                     return lost("http", f"The reply is larger than {self.limits.size:,} bytes.")
                 if self.elapsed() > deadline:
                     return self._late()
+            has_failed = response.status_code >= HTTPStatus.BAD_REQUEST
             headers = {
-                name.lower(): secrets.redact(self.secret, value)
+                name.lower(): secrets.redact(self.secret, value, parts=has_failed)
                 for name, value in response.headers.items()
             }
-            clean = secrets.redact_body(self.secret, bytes(body))
+            clean = secrets.redact_body(self.secret, bytes(body), parts=has_failed)
             return Response(response.status_code, headers, clean)
 
     def _late(self) -> Response:
