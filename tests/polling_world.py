@@ -70,6 +70,7 @@ class PollingWorld:
     def ask(self, name: str = "GPT", *slugs: str, **fields: Any) -> Summary:
         """Ask an assistant about these categories, or about all."""
         session = self.session(fields.pop("run_usd", None), fields.pop("at", None))
+        session.asked = [who for who in session.catalogue.assistants if who.name == name]
         plan = Plan(waiting=self.pairs(session, name, *slugs), **fields)
         summary = Summary()
         assert take_turn(session, name, plan, summary)

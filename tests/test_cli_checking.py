@@ -278,6 +278,8 @@ def test_a_new_question_is_told_with_what_asking_it_costs(directory: Path) -> No
     new = answered("A", ["Pipe"], "2026-11-04T06:00:00Z", slug="vpn", question="Which VPN is best?")
     append(directory, [new])
     assert "yet to be answered by B: 1 poll for at most 0.0000 USD" in check(directory).stdout
+    set_key(directory / "site.json", samples_at_first=3)
+    assert "yet to be answered by B: 3 polls for" in check(directory).stdout
     set_key(vpn, former_questions=[old])
     assert "categories/" not in check(directory).stdout
 

@@ -16,6 +16,7 @@ from builders import answered, app_over, append, close_days, command, failed, wr
 from click.testing import Result
 from faults import FailingCalls, UnreadableFiles, needs_root, replace_os
 from processes import write_real
+from replaying import serving
 
 from store.history import History
 from store.polls import sample as sample_assistant
@@ -434,6 +435,16 @@ def test_a_limit_that_is_reached_is_no_failure(
     assert (done.exit_code, limit in done.output, polled(data)) == (0, True, 0)
 
 
+def test_a_run_says_what_nobody_knows_the_cost_of(tmp_path: Path) -> None:
+    """What a limit counts as spent is in the total, though no answer came."""
+    with serving() as server:
+        data = write_real(tmp_path / "data", server.url, ["crm"], names=["GPT"])
+        server.follow({"gpt": [{"fault": "garble"}]})
+        done = run(data, "crm", "--max-usd", "5")
+    cost = r"0\.0000 USD and at most 0\.\d{4} USD of unknown cost"
+    assert re.search(rf"Total: 0 answers, 1 failed, {cost}\.", done.output), done.output
+
+
 def test_a_daily_limit_needs_prices(tmp_path: Path) -> None:
     """daily_usd without prices is a mistake of models.json, found by `flask check` too."""
     data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=1)
@@ -460,6 +471,17 @@ def test_a_pause_that_is_met_needs_a_person(real: Path) -> None:
     append(real, [failed("GPT", "auth", rfc3339(now), slug="vpn", cooldown_until=rest)])
     done = run(real, "--due", "--max-usd", "0")
     assert (done.exit_code, f"  paused: until {rest}" in done.output) == (1, True)
+    assert '`flask poll --due --model "GPT"` asks one question first' in done.output
+
+
+def test_a_pause_that_its_provider_named_is_kept_by_all(real: Path) -> None:
+    """Nobody asks before the hour that it said, and who tries is told so."""
+    now = datetime.now(UTC)
+    rest = rfc3339(now + timedelta(hours=3))
+    append(real, [failed("GPT", "rate_limited", rfc3339(now), slug="vpn", cooldown_until=rest)])
+    done = run(real, "vpn", "--model", "GPT")
+    assert (done.exit_code, polled(real)) == (1, 1)
+    assert "its provider named the time, so nothing asks it before" in done.output
 
 
 def test_nothing_real_is_added_to_invented_answers(sample: Path) -> None:

@@ -56,6 +56,16 @@ def test_a_scrape_tells_how_the_service_stands(app: Flask) -> None:
     assert value("consensus_export_timestamp_seconds") is None
 
 
+def test_money_of_the_day_is_all_that_counts_towards_the_limit(app: Flask) -> None:
+    """Also what history has nothing of: a call of unknown cost, or one of `--try`."""
+    locks = app.extensions["settings"].data_dir / ".locks"
+    locks.mkdir()
+    value: Any = registry_of(app).get_sample_value
+    for day, usd in (("2026-11-09", 0), ("2026-11-10", 2.16)):
+        (locks / "spent.json").write_text(f'{{"day":"{day}","micros":2160000}}')
+        assert value("consensus_spent_today_usd") == usd
+
+
 def test_requests_are_counted_by_route(app: Flask) -> None:
     """A client's own paths and methods make no labels: all of them are ``other``."""
     registry = CollectorRegistry()

@@ -16,7 +16,7 @@ from polling_world import CANARY, NOW, PollingWorld
 from store.history import History, HistoryError
 from store.polls.asking import keep_instrument
 from store.polls.batches import Batching as Work
-from store.polls.session import NOT_DUE, Summary
+from store.polls.session import CANCELLED, NOT_DUE, Summary
 
 NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini", "xai": "Grok"}
 MODELS = {api: name.lower() for api, name in NAMES.items()}
@@ -212,10 +212,11 @@ def test_cancelling_keeps_answers_and_leaves_no_records(queue: Queue) -> None:
     """What was not asked is due again, and counts neither as failed nor as paid."""
     queue.tell(end="hang", answered=2)
     queue.begin()
-    queue.follow(cancel=True)
+    told = Counter(queue.follow(cancel=True).summary.outcomes)
     for _ in range(3):
         queue.data.later(minutes=16)
-        queue.follow()
+        told += queue.follow().summary.outcomes
+    assert (told["answered"], told[CANCELLED]) == (2, 1)
     assert Counter(poll.failure for poll in queue.data.polls()) == {None: 2}
     assert queue.bills == 2
     assert queue.states == ["failed"], "so that no batch is begun again at once"

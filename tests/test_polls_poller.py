@@ -142,6 +142,16 @@ def test_a_limit_of_money_is_used_up_and_not_passed(session: PollingWorld) -> No
     assert result.pause is None
 
 
+def test_the_parts_of_a_runs_limit_are_equal(tmp_path: Path, provider: Replaying) -> None:
+    """Who answers fast gets no more than the others: a fourth of a limit, with four to ask."""
+    provider.follow({})
+    alone = PollingWorld(tmp_path / "a", provider.url, 20, concurrency=1).ask("GPT", run_usd=0.08)
+    one = PollingWorld(tmp_path / "b", provider.url, 20, concurrency=1).due("GPT", run_usd=0.32)
+    assert alone.limit == "--max-usd 0.08 is reached"
+    assert one.limit == "its equal share of the limit is used up"
+    assert 0 < alone.polled == one.polled < 20
+
+
 def test_a_stop_records_what_was_sent_and_nothing_else(tmp_path: Path, provider: Replaying) -> None:
     """What is on its way is one ``interrupted`` record each; the others leave none."""
     provider.follow({"gpt": [{"gate": "never"}]})

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import os
 import pwd
 import signal
@@ -614,34 +615,32 @@ def test_a_clock_that_is_set_back_stops_no_job(here: Here) -> None:
 
 def test_what_is_wrong_with_batches_is_told_until_they_are_looked_at_again() -> None:
     """A line may fail once; what fails twice stays told in turns that do not look at batches."""
-    status, now = AssistantStatus("GPT"), datetime.now(UTC)
+    status = AssistantStatus("GPT")
     fine, wrong = Summary(), Summary(wrong=["A batch of GPT cannot be followed: HTTP 500"])
     faults = []
     for summary, is_followed in (
         (wrong, True), (fine, False), (wrong, True), (fine, False), (fine, True)
     ):  # fmt: skip
-        status.take_in(summary, now, is_followed=is_followed)
+        status.take_in(summary, is_followed=is_followed)
         faults.append(list(status.faults.values()))
     sentence = "A batch of GPT has a fault; see the log."
     assert faults == [[], [], [sentence], [sentence], []]
 
 
-def test_a_limit_is_a_state_and_not_a_fault(here: Here) -> None:
-    """Health is well and says until when; a raised limit counts at the next tick."""
+def test_a_limit_is_a_state_and_not_a_fault(here: Here, caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody is paused for it, once is told until when; a raised limit counts at the next tick."""
     schedule, data, server = here
     site = json.loads((data / "site.json").read_text())
     write_json(data / "site.json", {**site, "daily_usd": 0.01})
     schedule.start()
-    until(lambda: schedule.status().pauses)
-    state = schedule.status()
-    assert state.reasons == ()
-    assert str(state.pauses["GPT"]).endswith(
-        "daily_usd 0.01 of site.json is reached until 00:00 UTC"
-    )
-    assert not server.seen
-    write_json(data / "site.json", {**site, "daily_usd": 5})
-    until(lambda: len(polls(data)) == 2)
-    until(lambda: not schedule.status().pauses)
+    with caplog.at_level(logging.INFO, "store.polls"):
+        until(lambda: "not asked on" in caplog.text)
+        state = schedule.status()
+        assert (state.reasons, state.pauses, server.seen) == ((), {}, [])
+        write_json(data / "site.json", {**site, "daily_usd": 5})
+        until(lambda: len(polls(data)) == 2)
+    told = [line for line in caplog.messages if line.startswith("GPT is ")]
+    assert told == ["GPT is not asked on: daily_usd 0.01 of site.json is reached until 00:00 UTC"]
 
 
 # ------------------------------------------------------------------ closed days

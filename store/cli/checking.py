@@ -136,7 +136,7 @@ def _unpolled(directory: Path) -> Iterator[Problem]:
         message = "its disk is full, so that nothing is polled: make room"
         yield Problem("history", 1, 1, message)
     try:
-        stored_sum(directory / FOLDER)
+        stored_sum(directory / FOLDER, "")
     except DamagedFileError as error:
         yield Problem(f"{FOLDER}/{SUM}", 1, 1, f"{error}; under a cap nothing is polled")
     except OSError:  # who may not read it does not poll either

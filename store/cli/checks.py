@@ -11,12 +11,13 @@ from store.data_file import JsonPath
 from store.files import Catalogue, Files
 from store.history import History, PollLine
 from store.polls.asking import cost_at_most
+from store.polls.due import Rounds
 from store.rankings import curation, merging
 from store.rankings import names as naming
 from store.rankings.curation import NameResolution
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import listed, some
-from store.records import TOPICS, Assistant, Poll, Problem, Severity
+from store.records import TOPICS, Assistant, Poll, Problem, Severity, Site
 from store.search.words import words_of
 from store.snapshot import Snapshot, derive
 
@@ -168,18 +169,21 @@ def _retired(models: Mapping[str, int], catalogue: Catalogue) -> Iterator[Proble
             choice = " or ".join(f'"{assistant.name}"' for assistant in unasked)
             message += (
                 f"; if it was renamed, list it in former_names of {choice}, whose new round "
-                f"is else {_cost(unasked, questions, 2)}"
+                f"is else {_cost(unasked, questions, catalogue.site, 2)}"
             )
         yield Problem("models.json", 1, 1, message, "warning" if unasked else "notice")
 
 
-def _cost(assistants: Sequence[Assistant], questions: Sequence[str], decimals: int) -> str:
-    """Return how many polls these are if each is asked each, and what they cost at most."""
+def _cost(
+    assistants: Sequence[Assistant], questions: Sequence[str], site: Site, decimals: int
+) -> str:
+    """Return how many polls a first round of these takes, and what they cost at most."""
     costs = [cost_at_most(assistant, q) for assistant in assistants for q in questions]
+    times = Rounds.of(site).most
     price = "at a price that models.json does not give"
     if None not in costs:
-        price = f"for at most {sum(filter(None, costs)):.{decimals}f} USD"
-    return f"{plural(len(costs), 'poll')} {price}"
+        price = f"for at most {times * sum(filter(None, costs)):.{decimals}f} USD"
+    return f"{plural(times * len(costs), 'poll')} {price}"
 
 
 def _ahead(
@@ -220,9 +224,9 @@ def _rewording(
     if unasked and any(question != category.question for question, _ in answered):
         message = (
             f"a new question, yet to be answered by {listed([a.name for a in unasked])}: "
-            f"{_cost(unasked, [category.question], 4)}; the answers to the one before stand "
-            f"until all have answered, {merging.TAKEOVER_DAYS} days after the first at most; if "
-            "both mean the same, list the one before in former_questions"
+            f"{_cost(unasked, [category.question], catalogue.site, 4)}; the answers to the one "
+            f"before stand until all have answered, {merging.TAKEOVER_DAYS} days after the first "
+            "at most; if both mean the same, list the one before in former_questions"
         )
         yield files.problem_at(f"categories/{slug}.json", ("question",), message, "notice")
 

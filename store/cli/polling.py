@@ -29,7 +29,7 @@ from store.polls.poller import Plan, take_turn
 from store.polls.report import ask_whether_there, quote, status_of
 from store.polls.schedule import LOCK, DayClosing, confirmed_time, other_owner
 from store.polls.secrets import Unready, mistakes
-from store.polls.session import ANSWERED, LEFT, NOT_ASKED, PollSession, Summary
+from store.polls.session import ANSWERED, LEFT, NOT_ASKED, PollSession, Summary, in_usd
 from store.rankings.certainty import Certainty
 from store.records import MAX_SAMPLES, Assistant
 from store.settings import NOT_THE_SAMPLE, SettingsError
@@ -115,7 +115,7 @@ def poll(  # noqa: PLR0913 - a command's options
 
     Name categories by SLUG, or use --due, --all or --until-clear. Works beside a running server,
     which shows the new rankings within seconds. A paused assistant is asked one question if it or
-    a category is named, and goes on if it answers.
+    a category is named, and goes on if it answers; not if its provider said how long to wait.
 
     --due asks assistants with "batch": true in models.json through their providers' queues, where
     50 questions are due: at half the price, and answered within a day. The same command, or a
@@ -136,8 +136,8 @@ def poll(  # noqa: PLR0913 - a command's options
     catalogue, history = _catalogue(settings.data_dir), History(settings.data_dir / "history")
     polling = PollingReader(history, Clock((lambda: at) if at else utc_now))
     record = partial(append, history, catalogue)
-    session = PollSession(settings, catalogue, polling, record, threading.Event(), max_usd)
     chosen = _assistants(catalogue, models)
+    session = PollSession(settings, catalogue, polling, record, threading.Event(), max_usd, chosen)
     if at and any(assistant.api != "sample" for assistant in session.catalogue.assistants):
         raise click.UsageError("--at is only for data whose assistants are all of api sample.")
     if show:
@@ -187,7 +187,8 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
         return not state.unread
     check_ready(session, pretends=run.pretends)
     # what is due is read anew in each turn, after the lock is had
-    is_well = summarise(carry_out(run, [None] if plan.cancel or rounds else passes, len(calls)))
+    results = carry_out(run, [None] if plan.cancel or rounds else passes, len(calls))
+    is_well = summarise(results, "no batch is on its way" if plan.cancel else "nothing was asked")
     if until_clear:
         current_app.extensions["store"].reload()
         click.echo(levels(pairs, _certainties()))
@@ -367,19 +368,23 @@ def stopping(stop: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def summarise(results: Mapping[str, Summary]) -> bool:
-    """Say what came of each assistant and of all; return whether nothing needs a person."""
+def summarise(results: Mapping[str, Summary], idle: str) -> bool:
+    """Say what came of each assistant, ``idle`` of one with nothing to tell, and of all.
+
+    Returns whether nothing needs a person.
+    """
     total: Counter[str] = Counter()
     is_well = True
     for name, summary in results.items():
         parts = [str(summary)] if summary.looked_at else []
         parts += [summary.limit] if summary.limit else []
-        click.echo(f"{name}: {', '.join(parts) or 'nothing was asked'}")
+        click.echo(f"{name}: {', '.join(parts) or idle}")
         for what, why in sorted(summary.reasons.items()):
             click.echo(f"  {what}: {why}")
         if pause := summary.pause:
-            way = f'; `flask poll --due --model "{name}"` asks one question first'
-            click.echo(f"  paused: {pause}{'' if pause.stated else way}")
+            way = f'`flask poll --due --model "{name}"` asks one question first'
+            way = "its provider named the time, so nothing asks it before" if pause.stated else way
+            click.echo(f"  paused: {pause}; {way}")
         if summary.fault:
             click.echo(f"  not asked on: {summary.fault}")
         for sentence in dict.fromkeys(summary.wrong):
@@ -390,7 +395,8 @@ def summarise(results: Mapping[str, Summary]) -> bool:
     failed = sum(n for name, n in total.items() if name not in (ANSWERED, *NOT_ASKED))
     sent = sum(summary.batched for summary in results.values())
     batched = f", {sent} more sent in batches" if sent else ""
-    usd = sum(summary.usd for summary in results.values())
+    known = sum(summary.usd for summary in results.values())
+    unknown = sum(summary.unknown_usd for summary in results.values())
     answers = plural(total[ANSWERED], "answer")
-    click.echo(f"Total: {answers}, {failed} failed{batched}, {usd:.4f} USD.")
+    click.echo(f"Total: {answers}, {failed} failed{batched}, {in_usd(known, unknown)}.")
     return is_well and not (failed and not total[ANSWERED])

@@ -9,8 +9,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
+from pathlib import Path
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -18,6 +20,8 @@ import prometheus_client
 from flask import Flask
 from prometheus_client import CollectorRegistry, Counter, Histogram, core
 
+from store.polls.locks import FOLDER
+from store.polls.spending import stored_sum
 from store.rankings.poll_states import ScheduleState, usd_on
 from store.store import Store
 from store.web.health import Health, examine, last_answer
@@ -99,7 +103,8 @@ class Collector:
         yield core.InfoMetricFamily("consensus_build", "The service.", {"version": VERSION})
         yield from _of_assistants(store, state)
         today = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
-        yield from _of_store(store, health, state, today)
+        locks = self._extensions["settings"].data_dir / FOLDER
+        yield from _of_store(store, health, state, today, locks)
 
 
 def _of_assistants(store: Store, schedule: ScheduleState | None) -> Iterator[core.Metric]:
@@ -124,14 +129,17 @@ def _of_assistants(store: Store, schedule: ScheduleState | None) -> Iterator[cor
 
 
 def _of_store(
-    store: Store, health: Health, scheduler: ScheduleState | None, today: str
+    store: Store, health: Health, scheduler: ScheduleState | None, today: str, locks: Path
 ) -> Iterator[core.Metric]:
     snapshot = store.snapshot
     leader = scheduler.polling if scheduler else None
+    spent = 0.0
+    with suppress(OSError):  # said by health: nothing is asked then
+        spent = stored_sum(locks, today) / 1e6
     values: Mapping[str, tuple[str, float | None]] = {
         "spent_today_usd": (
-            "What today's polls cost.",
-            usd_on(today, snapshot.poll_states.values()),
+            "What today's polls cost; with daily_usd, all that counts towards it.",
+            max(spent, usd_on(today, snapshot.poll_states.values())),
         ),
         "budget_usd": ("daily_usd of site.json.", snapshot.catalogue.site.daily_usd),
         "looked_timestamp_seconds": ("When the files were last looked at.", store.looked_at),

@@ -192,6 +192,7 @@ def _ask_with_more_room(
     more = Charge(charge.budget, reserve_of(wider, question))
     more.sent_at = charge.sent_at
     second = sender.send(request, more) if more.reserve() else None
+    charge.unknown += more.unknown
     if not isinstance(second, Reply):
         return first
     counts = [reply.tokens for reply in (first, second) if reply.tokens]

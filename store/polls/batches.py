@@ -24,7 +24,7 @@ from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import Response, read_object, text
 from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.secrets import Unready
-from store.polls.session import PollSession, Summary
+from store.polls.session import CANCELLED, ENDING, PollSession, Summary
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
 from store.text import clean, rfc3339
@@ -47,12 +47,18 @@ SIZE = 64 << 20
 """Bytes of results at most: 200 answers with all their reasoning are some 10 MB."""
 REFUSALS = frozenset(range(300, 500)) - {408, 409}
 """Statuses that say that no batch was made; after a time-out or a conflict it may have been."""
+SHARE_IS_USED = "its equal share of the limit is used up"
 UNCLEAR = "The provider did not say whether it took the batch"
 
 
 def cost_of(assistant: Assistant, question: str) -> int:
     """Return what one question may cost at most in a batch, in micro-dollars."""
     return reserve_of(at_reduced_price(assistant), question)
+
+
+def reserve_each(assistant: Assistant, question: str) -> int:
+    """Return the micro-dollars that are reserved for a question in the way it is asked."""
+    return (cost_of if assistant.batch else reserve_of)(assistant, question)
 
 
 class Batching:
@@ -85,7 +91,7 @@ class Batching:
         day = session.budget.reserve(reserved) if items else None
         if day is None:
             limit = session.budget.reached(cost_of(assistant, pairs[0].category.question))
-            self.summary.limit = limit or "its equal share of the limit is used up"
+            self.summary.limit = limit or SHARE_IS_USED
             return
         batch = Batch(
             key=token_hex(8),
@@ -114,6 +120,7 @@ class Batching:
         Raises:
             OSError: a batch cannot be read or written.
         """
+        usd = self.summary.usd
         for batch in self._files.open_of(self._name, self._session.catalogue):
             if fault := self._session.clock.fault():
                 self.summary.wrong.append(fault)
@@ -127,6 +134,7 @@ class Batching:
                     self.summary.wrong.append(sentence)
                     continue
                 self._follow_one(self._cancel(batch, line) if cancel else batch, line)
+        self.summary.collected_usd += self.summary.usd - usd
 
     def _affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
         """Return what of these pairs can be paid and recorded, and what it may cost."""
@@ -156,29 +164,30 @@ class Batching:
             response = line.call(upload)
             file = text(read_object(response.body).get("id")) if response.is_success else None
             if not file:
-                return self._fail(batch, line.describe(response), 0)
+                return self._fail(batch, line.describe(response), 0, of_run=True)
         response = line.call(line.queue.build_batch(items, batch.key, file))
         if remote := line.read_batch(response):
             self._files.write(replace(batch, state="sent", remote=remote.id))
             return None
         why = line.describe(response)
         if response.is_free or response.status in REFUSALS:
-            return self._fail(batch, why, 0)
-        return self._fail(batch, f"{UNCLEAR}: {why}", batch.reserved)
+            return self._fail(batch, why, 0, of_run=True)
+        self.summary.unknown_usd += batch.reserved / 1e6
+        return self._fail(batch, f"{UNCLEAR}: {why}", batch.reserved, of_run=True)
 
-    def _fail(self, batch: Batch, why: str, spent: int) -> str:
+    def _fail(self, batch: Batch, why: str, spent: int, *, of_run: bool = False) -> str:
         """Write down that a batch is over, then let the ledger have what it did not cost."""
         failed_at = rfc3339(self._session.clock.now())
         self._files.write(
             replace(batch, state="failed", failed_at=failed_at, why=why, reserved=spent)
         )
-        self._settle(batch, spent)
+        self._settle(batch, spent, of_run=of_run)
         return why
 
-    def _settle(self, batch: Batch, spent: int) -> None:
+    def _settle(self, batch: Batch, spent: int, *, of_run: bool = False) -> None:
         # an open batch weighs on every day, so that its reserve is always one of today
         today = rfc3339(self._session.clock.now())[:10]
-        self._session.budget.settle(today, batch.reserved, spent)
+        self._session.budget.settle(today, batch.reserved, spent, of_run=of_run)
 
     def _follow_one(self, batch: Batch, line: _Line) -> None:
         """Ask how a batch stands, and do what follows from that."""
@@ -219,6 +228,8 @@ class Batching:
         elif batch.age(now) > CANCEL_AFTER:
             self.summary.wrong.append(late(batch))
             self._cancel(batch, line)
+        elif batch.cancelled_at:
+            self.summary.outcomes[ENDING] += len(batch.items)
 
     def _cancel(self, batch: Batch, line: _Line) -> Batch:
         """Ask the provider to end a batch and say why it would not; return how it stands now."""
@@ -253,6 +264,9 @@ class Batching:
             return
         if batch.cancelled_at:  # kept as failed, so that no other is begun at once
             self._fail(replace(batch, reserved=0), "One was cancelled, or came late.", 0)
+            rest = self._files.pause_of(batch.assistant, self._session.clock.now())
+            if rest and self.summary.outcomes[CANCELLED]:
+                self.summary.reasons[CANCELLED] = f"it is asked without batches {rest}"
         else:
             self._files.forget(batch)
             self._files.forget_failures(batch.assistant.name, self._session.catalogue)
@@ -271,6 +285,7 @@ class Batching:
             note = f"batch {batch.identity(number)}"
             result = results[batch.identity(number)]
             if result == UNASKED["cancelled"]:
+                self.summary.count(CANCELLED)
                 continue
             outcome = outcome_of_result(batch.assistant, item.slug, item.question, result, note)
             cost += _cost(batch.assistant, outcome.poll, result)
@@ -352,26 +367,36 @@ def _cost(assistant: Assistant, poll: Poll, result: Response | Failure) -> int:
 def share(
     session: PollSession, assistant: Assistant, state: PollingState, summary: Summary
 ) -> float | None:
-    """Return the US dollars that an assistant's batches may take now; ``None`` without a limit.
-
-    Each assistant has the part of a limit that asks all of them equally many questions, and takes
-    categories in the same order: else one-sided rankings would follow.
-    """
+    """Return the US dollars that an assistant's batches may take now; ``None`` without a limit."""
     budget, name = session.budget, assistant.name
-    question = next((category.question for category in session.catalogue.categories.values()), "")
-    priced = [other for other in session.catalogue.assistants if not missing_prices(other)]
-    total = sum(cost_of(other, question) for other in priced)
-    part = cost_of(assistant, question) / total if total else 1
     shares = []
     if budget.daily_usd is not None:
+        part = _part(session.catalogue.assistants, assistant, session)
         spent = state.usd_on(name, rfc3339(session.clock.now())[:10])
         reserved = (
             sum(batch.reserved for batch in session.files.open_of(name, session.catalogue)) / 1e6
         )
         shares.append(budget.daily_usd * part - spent - reserved)
-    if budget.run_usd is not None:
-        shares.append(budget.run_usd * part - summary.usd - summary.batched_usd)
+    if (of_run := share_of_run(session, assistant, summary)) is not None:
+        shares.append(of_run)
     return min(shares, default=None)
+
+
+def share_of_run(session: PollSession, assistant: Assistant, summary: Summary) -> float | None:
+    """Return the US dollars of the run that an assistant may still take, if the run has a limit."""
+    if session.budget.run_usd is None:
+        return None
+    return session.budget.run_usd * _part(session.asked, assistant, session) - summary.sent_usd
+
+
+def _part(among: Sequence[Assistant], assistant: Assistant, session: PollSession) -> float:
+    """Return the part of a limit by which all assistants can be asked equally many questions.
+
+    They take categories in the same order, too: else one-sided rankings would follow.
+    """
+    question = next((category.question for category in session.catalogue.categories.values()), "")
+    total = sum(reserve_each(other, question) for other in among if not missing_prices(other))
+    return reserve_each(assistant, question) / total if total else 1
 
 
 def late(batch: Batch) -> str:

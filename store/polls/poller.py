@@ -19,9 +19,10 @@ from msgspec.structs import replace
 
 from store.history import HistoryError
 from store.polls.asking import Outcome, ask, ask_sample, give_up, keep_instrument, reserve_of
-from store.polls.batches import WORTH_IT, Batching, share
+from store.polls.batches import SHARE_IS_USED, WORTH_IT, Batching, share, share_of_run
 from store.polls.due import Pair, PollingState, Rounds
 from store.polls.locks import turn
+from store.polls.prices import micros
 from store.polls.sending import Sender, Unsent
 from store.polls.session import LEFT, NOT_DUE, PollSession, Summary
 from store.polls.spending import Charge
@@ -168,10 +169,9 @@ class Questions:
         while self._flights and time.monotonic() < end:
             self._land()
         sentence = "The poll was stopped while it was on its way."
-        for charge, (pair, _) in self._flights.items():
+        for charge, (pair, _) in tuple(self._flights.items()):
             is_sent = charge.sent_at is not None
-            self._conclude(pair, give_up(pair, "interrupted", sentence) if is_sent else Unsent())
-        self._flights.clear()
+            self._conclude(charge, give_up(pair, "interrupted", sentence) if is_sent else Unsent())
 
     def _start(self) -> None:
         """Begin to ask the first pair, unless it is not to be asked; or leave it for later."""
@@ -197,7 +197,7 @@ class Questions:
             self._waiting.popleft()
             self._to_start -= 1
             repeat = states.asked_on(rfc3339(now)[:10], pair.assistant.name)
-            self._conclude(pair, ask_sample(pair, now, repeat))
+            self._keep(pair, ask_sample(pair, now, repeat))
             return
         charge = Charge(session.budget, reserve_of(pair.assistant, pair.category.question))
 
@@ -205,7 +205,10 @@ class Questions:
             self._landed.put((charge, ask(pair, self._sender, charge)))
 
         try:
-            if charge.reserve():
+            part = share_of_run(session, pair.assistant, self._summary)
+            taken = charge.amount + sum(other.unknown for other in self._flights)
+            is_within = part is None or taken <= micros(max(part, 0))
+            if is_within and charge.reserve():
                 self._waiting.popleft()
                 self._to_start -= 1
                 self._flights[charge] = pair, time.monotonic() + self._sender.limits.total + GRACE
@@ -216,7 +219,9 @@ class Questions:
                 self._land()
             else:
                 # no limit any more: another process may have freed money since
-                self._summary.limit = session.budget.reached(charge.amount) or self._summary.limit
+                limit = session.budget.reached(charge.amount)
+                limit = limit or (None if is_within else SHARE_IS_USED)
+                self._summary.limit = limit or self._summary.limit
         except OSError as error:
             self._summary.fault = f"the day's spending cannot be kept: {error.strerror}"
 
@@ -225,16 +230,20 @@ class Questions:
         with suppress(queue.Empty):
             charge, outcome = self._landed.get(timeout=LOOK)
             if charge in self._flights:
-                self._conclude(self._flights.pop(charge)[0], outcome)
+                self._conclude(charge, outcome)
         now = time.monotonic()
         late = [charge for charge, (_, deadline) in self._flights.items() if deadline < now]
         for charge in late:
             sentence = f"The poll took over {self._sender.limits.total:g} seconds."
-            pair, _ = self._flights.pop(charge)
-            self._conclude(pair, give_up(pair, "timeout", sentence))
+            self._conclude(charge, give_up(self._flights[charge][0], "timeout", sentence))
 
-    def _conclude(self, pair: Pair, outcome: Outcome | Unsent) -> None:
-        """Record what came of a question and count it."""
+    def _conclude(self, charge: Charge, outcome: Outcome | Unsent) -> None:
+        """Record what came of a question that was on its way, and count it."""
+        pair, _ = self._flights.pop(charge)
+        self._summary.unknown_usd += charge.unknown / 1e6
+        self._keep(pair, outcome)
+
+    def _keep(self, pair: Pair, outcome: Outcome | Unsent) -> None:
         if isinstance(outcome, Unsent):
             self._summary.count(LEFT)
             self._summary.fault = self._summary.fault or outcome.reason

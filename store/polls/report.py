@@ -10,9 +10,9 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from store.polls.asking import request_for, reserve_of
+from store.polls.asking import request_for
 from store.polls.batch_files import Batch
-from store.polls.batches import CANCEL_AFTER, WORTH_IT, cost_of, late
+from store.polls.batches import CANCEL_AFTER, WORTH_IT, late, reserve_each
 from store.polls.due import Pair, PollingState, Rounds
 from store.polls.locks import is_held, path_of
 from store.polls.prices import at_most, at_reduced_price, micros, missing_prices, price_of, usd
@@ -59,9 +59,8 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
     parts.append(f"last success {answered or 'never'}")
     category = next(iter(catalogue.categories.values()), None)
     if category and assistant.api != "sample" and not missing_prices(assistant):
-        cost = cost_of if assistant.batch else reserve_of
         with suppress(OSError):  # said as a fault of the whole
-            limit = session.budget.reached(cost(assistant, category.question))
+            limit = session.budget.reached(reserve_each(assistant, category.question))
             parts += [limit] if limit else []
     failed = [time for one in states for time in one.failed_at]
     silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)

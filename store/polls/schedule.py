@@ -105,9 +105,8 @@ class Schedule:
     def status(self) -> ScheduleState:
         """Return how the schedule stands, for :mod:`store.web.health`."""
         now, statuses = self._clock.now(), sorted(self._statuses.copy().items())
-        paused = [(n, s, s.pause) for n, s in statuses if s.pause and s.pause.until > now]
-        pauses = {name: pause for name, _, pause in paused}
-        reasons = [f"{name} is paused {pause}." for name, s, pause in paused if not s.is_capped]
+        pauses = {name: s.pause for name, s in statuses if s.pause and s.pause.until > now}
+        reasons = [f"{name} is paused {pause}." for name, pause in pauses.items()]
         reasons += [reason for _, status in statuses for reason in status.faults.values()]
         reasons += filter(None, (self._closing.reason, self._fault))
         is_alive = time.monotonic() < self._looked_at + self._late and not self._stop.is_set()
@@ -251,13 +250,13 @@ class Schedule:
             reasons = "".join(f"; {what}: {why}" for what, why in sorted(summary.reasons.items()))
             level = logging.WARNING if reasons else logging.INFO
             log.log(level, "%s: %s%s", status.name, summary, reasons)
-        status.take_in(summary, self._clock.now(), is_followed=plan.follow)
+        status.take_in(summary, is_followed=plan.follow)
 
 
 class AssistantStatus(Struct):
     """The state of an assistant when its job last looked after it; anybody may read it.
 
-    ``pause`` is why it is left alone, ``is_capped`` if by a limit of money, which is not a fault.
+    ``pause`` is why it is left alone, ``limit`` which limit of money is reached, which is no fault.
     ``faults`` need a person: the sentence of the log, and one that anybody may read. What is
     ``wrong`` with batches is one of them if it is ``lasting``: a connection may fail once.
     """
@@ -267,22 +266,19 @@ class AssistantStatus(Struct):
     due: int = 0
     resumes_at: float = -math.inf
     pause: Pause | None = None
-    is_capped: bool = False
+    limit: str | None = None
     faults: Mapping[str, str] = {}
     wrong: Sequence[str] = ()
     lasting: Sequence[str] = ()
 
-    def take_in(self, summary: Summary, now: datetime, *, is_followed: bool) -> None:
+    def take_in(self, summary: Summary, *, is_followed: bool) -> None:
         """Take in the summary of a turn, which looked at batches too if ``is_followed``."""
-        self.due, self.is_capped = summary.due, bool(summary.limit)
-        pause, level = summary.pause, logging.WARNING
-        if summary.limit:
-            midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-            pause, level = Pause(midnight, summary.limit), logging.INFO
-        public = pause.public if pause and not self.is_capped else pause
-        if pause and public != self.pause:
-            log.log(level, "%s is paused %s", self.name, pause)
-        self.pause = public
+        pause = summary.pause.public if summary.pause else None
+        if pause and pause != self.pause:
+            log.warning("%s is paused %s", self.name, summary.pause)
+        if summary.limit and summary.limit != self.limit:
+            log.info("%s is not asked on: %s", self.name, summary.limit)
+        self.due, self.pause, self.limit = summary.due, pause, summary.limit
         if is_followed:
             self.lasting = [sentence for sentence in summary.wrong if sentence in self.wrong]
             self.wrong = summary.wrong

@@ -202,4 +202,6 @@ def _without_parts(key: str, text: str) -> str:
     starts = (at for at in range(len(text)) if text[at : at + PART] in parts)
     hidden = {at + offset for at in starts for offset in range(PART)}
     runs = groupby(range(len(text)), hidden.__contains__)
-    return "".join(REDACTED if is_part else "".join(text[at] for at in run) for is_part, run in runs)
+    return "".join(
+        REDACTED if is_part else "".join(text[at] for at in run) for is_part, run in runs
+    )

@@ -34,7 +34,9 @@ questions of the process, on their way, soon give theirs back."""
 ANSWERED = "answered"
 NOT_DUE = "not due any more"
 LEFT = "left for next time"
-NOT_ASKED = (NOT_DUE, LEFT)
+CANCELLED = "cancelled and due again"
+ENDING = "told to end; `flask poll --due` collects what was answered"
+NOT_ASKED = (NOT_DUE, LEFT, CANCELLED, ENDING)
 
 
 class Summary(Struct):
@@ -42,9 +44,10 @@ class Summary(Struct):
 
     ``outcomes`` counts them by name, ``reasons`` has the first sentence for each name. ``pause``
     says why it is left alone, ``limit`` which limit of money is reached, ``fault`` what keeps it
-    from being asked; ``usd`` is what its answers cost. Of ``due`` pairs ``batched`` were sent in
-    batches that reserved ``batched_usd``. ``left`` are those whose history cannot be read or
-    written, ``wrong`` has sentences on what may need a person.
+    from being asked; ``usd`` is what its answers cost, ``collected_usd`` of it for those of batches
+    that were sent before, ``unknown_usd`` what is taken for requests whose cost nobody knows. Of
+    ``due`` pairs ``batched`` were sent in batches that reserved ``batched_usd``. ``left`` are those
+    whose history cannot be read or written, ``wrong`` has sentences on what may need a person.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -53,6 +56,8 @@ class Summary(Struct):
     limit: str | None = None
     fault: str | None = None
     usd: float = 0
+    collected_usd: float = 0
+    unknown_usd: float = 0
     due: int = 0
     batched: int = 0
     batched_usd: float = 0
@@ -80,21 +85,33 @@ class Summary(Struct):
         """The number of polls that were made and recorded."""
         return sum(n for name, n in self.outcomes.items() if name not in NOT_ASKED)
 
+    @property
+    def sent_usd(self) -> float:
+        """What was sent costs, as far as anybody knows; the most it may, where nobody does."""
+        return self.usd - self.collected_usd + self.unknown_usd + self.batched_usd
+
     def __str__(self) -> str:
         """Return the counts and the cost, for people."""
         failures = sorted(self.outcomes.keys() - {ANSWERED, *NOT_ASKED})
         order = [ANSWERED, *failures, *NOT_ASKED]
         counts = [f"{self.outcomes[name]} {name}" for name in order if self.outcomes[name]]
         counts += [f"{self.batched} sent in batches"] if self.batched else []
-        counts += [f"{self.usd:.4f} USD"] if self.usd else []
+        counts += [in_usd(self.usd, self.unknown_usd)] if self.usd or self.unknown_usd else []
         return ", ".join(counts)
+
+
+def in_usd(known: float, unknown: float) -> str:
+    """Return a sum of money with what may come to it, for people."""
+    more = f" and at most {unknown:.4f} USD of unknown cost" if unknown else ""
+    return f"{known:.4f} USD{more}"
 
 
 class PollSession:
     """All that polling touches: history, batches, locks, keys, the network, the clock, money.
 
     ``record`` appends polls to history; what it would refuse, ``polling.history.check_appendable``
-    refuses before anything is asked. A run may spend ``run_usd``; site.json limits the day.
+    refuses before anything is asked. A run may spend ``run_usd``, of which each of the ``asked``
+    assistants (all, if none is named) has its part; site.json limits the day.
     """
 
     def __init__(
@@ -105,7 +122,9 @@ class PollSession:
         record: Callable[[Sequence[Poll], str], Sequence[Poll]],
         stop: threading.Event,
         run_usd: float | None = None,
+        asked: Sequence[Assistant] = (),
     ) -> None:
+        self.asked = asked or catalogue.assistants
         self.settings = settings
         self.catalogue = catalogue
         self.polling = polling

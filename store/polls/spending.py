@@ -34,21 +34,22 @@ class Sum(Struct, frozen=True):
 _SUMS = msgspec.json.Decoder(Sum)
 
 
-def stored_sum(directory: Path) -> Sum | None:
-    """Return the sum in its file, of whatever day; ``None`` if there is none.
+def stored_sum(directory: Path, day: str) -> int:
+    """Return a day's micro-dollars as they stand in the file; 0 if it has none of that day.
 
     Raises:
         OSError: it cannot be read, or says something else.
     """
     try:
-        return _SUMS.decode((directory / SUM).read_bytes())
+        stored = _SUMS.decode((directory / SUM).read_bytes())
     except FileNotFoundError:
-        return None
+        return 0
     except (ValueError, RecursionError):
         raise DamagedFileError(
             f".locks/{SUM} is damaged. Delete it, and what history has for today counts as spent; "
             "calls that brought no answer are not in that"
         ) from None
+    return stored.micros if stored.day == day else 0
 
 
 class Budget:
@@ -56,7 +57,7 @@ class Budget:
 
     The day's sum stands in a file, changed under a lock, and is never taken to be less than what
     is ``recorded`` of a day: in history, and reserved by open batches. What a killed process had
-    reserved stays taken that day. ``run_spent`` is in micro-dollars.
+    reserved stays taken that day. ``run_spent`` is in micro-dollars, for what this run sent.
 
     Without ``daily_usd`` nothing is written; with it ``reserve``, ``available`` and ``reached``
     raise ``OSError`` where the sum cannot be used, so that nothing may be sent. ``settle`` never
@@ -86,13 +87,14 @@ class Budget:
             self.run_spent += amount
             return self._add(amount, self._today())
 
-    def settle(self, day: str, reserved: int, cost: int) -> None:
+    def settle(self, day: str, reserved: int, cost: int, *, of_run: bool = True) -> None:
         """Replace what was reserved by the cost; it stays taken where that cannot be written.
 
-        A reserve of another day went with that day, and its cost is charged today.
+        A reserve of another day went with that day, and its cost is charged today. ``of_run``
+        unless an earlier run reserved it.
         """
         with self._mutex, suppress(OSError), self._locked():
-            self.run_spent += cost - reserved
+            self.run_spent += cost - reserved if of_run else 0
             today = self._today()  # read once: midnight may come between two looks
             self._add(cost - (reserved if day == today else 0), today)
 
@@ -120,7 +122,7 @@ class Budget:
         if self.daily_usd is None:
             return None
         try:
-            stored_sum(self._directory)
+            stored_sum(self._directory, self._today())
             if self._directory.exists() and not os.access(self._directory, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
@@ -134,10 +136,8 @@ class Budget:
         return locked(self._directory)
 
     def _spent(self, today: str) -> int:
-        stored = stored_sum(self._directory)
-        written = stored.micros if stored and stored.day == today else 0
         # a file that was deleted, or is of a restored backup, makes nothing unspent
-        return max(written, micros(self._recorded(today)))
+        return max(stored_sum(self._directory, today), micros(self._recorded(today)))
 
     def _add(self, amount: int, today: str) -> str:
         """Change the day's sum by so much, but never below what is recorded; return the day."""
@@ -150,22 +150,26 @@ class Budget:
 class Charge:
     """The cost of one question: a reserve for each attempt, settled after it.
 
-    ``sent_at`` is when a request may first have left, by its sender's clock.
+    ``sent_at`` is when a request may first have left, by its sender's clock; ``unknown`` are the
+    micro-dollars that stay taken for attempts whose cost nobody knows.
     """
 
     def __init__(self, budget: Budget, amount: int) -> None:
         self.amount = amount
         self.sent_at: float | None = None
         self.budget = budget
+        self.unknown = 0
         self._day: str | None = None
 
     def reserve(self) -> bool:
         """Take an attempt's highest cost; return whether it fits, or raise ``OSError``."""
         self._day = self.budget.reserve(self.amount)
+        self.unknown += self.amount if self._day else 0
         return self._day is not None
 
     def settle(self, cost: int | None) -> None:
         """Charge the cost in micro-dollars; unknown, what was reserved stays taken."""
         day, self._day = self._day, None
         if day is not None and cost is not None:
+            self.unknown -= self.amount
             self.budget.settle(day, self.amount, cost)
