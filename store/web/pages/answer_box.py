@@ -150,25 +150,56 @@ def _missing_choices(board: Leaderboard, snapshot: Snapshot) -> Iterator[Choices
 
 
 def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
-    """Return what the level rests on, in one or two sentences for people."""
-    level, entries = board.certainty.level, board.entries
-    answers = firsts.total()
-    if level == "contradicted":
-        rival = board.certainty.ahead_of_first[0]
-        return (
-            f"The latest answers put {listed([name(p) for p in board.firsts])} first, but "
-            f"{name(rival)} came first in {firsts[rival]} of the last {answers}."
-        )
-    if len(board.firsts) > 1:
-        return _tie(board, firsts, name)
-    if level == "unmeasured":
+    """Return what the level rests on, in one to three sentences for people.
+
+    Points decide a level, which first places alone may not show: then that is said, too.
+    """
+    sure = board.certainty
+    if sure.level == "unmeasured" and len(board.firsts) == 1:
         return f"{_votes(board)}. {_once(board)}"
-    if level == "clear":
-        others = max((n for p, n in firsts.items() if p != entries[0].product), default=0)
-        rest = f", and no other product in more than {number_in_words(others)}" if others else ""
-        often = f"It came first in {firsts[entries[0].product]} of the last {answers} answers"
-        return f"{_votes(board)} now. {often}{rest}."
-    return _close(board, name)
+    shown = {*board.firsts}
+    if sure.level == "contradicted":
+        said = _contradicted(board, firsts, name)
+        shown.add(sure.ahead_of_first[0])
+    elif len(board.firsts) > 1:
+        said = _tie(board, firsts, name)
+    elif sure.level == "clear":
+        said = _clear(board, firsts)
+    else:
+        rival = _rival(board)
+        said = _close(board, firsts, rival, name)
+        shown.add(rival)
+    often = max(firsts, key=lambda product: (firsts[product], product in shown))
+    if often in shown or sure.level == "unmeasured":
+        return said
+    most_often = f"{name(often)} came first most often, {firsts[often]} times"
+    return f"{said} {most_often}, but has fewer points in the latest answers."
+
+
+def _clear(board: Leaderboard, firsts: Counter[ProductId]) -> str:
+    """Return why a lead is clear; by first places only where they show it."""
+    first, answers = board.entries[0].product, firsts.total()
+    if 2 * firsts[first] <= answers:
+        return (
+            "It leads on points by more than chance: second to fifth places count, too. "
+            f"{_votes(board)} now; it came first in {firsts[first]} of the last {answers} answers."
+        )
+    others = max((n for p, n in firsts.items() if p != first), default=0)
+    rest = f" and no other product in more than {number_in_words(others)}" if others else ""
+    often = f"It came first in {firsts[first]} of the last {answers} answers{rest}"
+    return f"{_votes(board)} now. {often}: more than chance."
+
+
+def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
+    """Return what the latest answers say, and what all of them say against it."""
+    first = listed([name(product) for product in board.firsts])
+    latest = f"The latest answers put {first} first, but"
+    if not any(answer.answered.first in board.firsts for answer in board.counted):
+        latest = f"No latest answer names {first} first, though it has the most points in them;"
+    rival, answers = board.certainty.ahead_of_first[0], firsts.total()
+    if 2 * firsts[rival] > answers:
+        return f"{latest} {name(rival)} came first in {firsts[rival]} of the last {answers}."
+    return f"{latest} over all comparable ones {name(rival)} leads by more than chance."
 
 
 def _averages(board: Leaderboard, name: Name) -> str:
@@ -183,29 +214,36 @@ def _averages(board: Leaderboard, name: Name) -> str:
     return f"Average points (of {PLACES}) over all comparable answers: {means[0]}, {means[1]}."
 
 
-def _close(board: Leaderboard, name: Name) -> str:
+def _rival(board: Leaderboard) -> ProductId:
+    """Return the product that may as well be first: the next of the ranking, if it is in there."""
+    contenders = board.certainty.contenders
+    after = (e.product for e in board.entries[1:] if e.product in contenders)
+    # A contender may stand in no latest answer: earlier ones alone speak for it.
+    return next(after, None) or next(p for p in contenders if p != board.entries[0].product)
+
+
+def _close(board: Leaderboard, firsts: Counter[ProductId], rival: ProductId, name: Name) -> str:
     first = board.entries[0]
-    rivals = [e for e in board.entries[1:] if e.product in board.certainty.contenders]
-    if not rivals:
-        # A contender may stand in no latest answer: earlier ones alone speak for it.
-        other = next(p for p in board.certainty.contenders if p != first.product)
-        return (
-            f"{name(first.product)} leads, but by so little that it may be chance: ask again, "
-            f"and {name(other)} may come first."
-        )
-    second = rivals[0]
+    second = next((e for e in board.entries[1:] if e.product == rival), None)
     others = len(board.certainty.contenders) - 2
     which = f" or one of {number_in_words(others)} others" if others > 1 else ""
-    lead = (
-        f"{name(first.product)} leads {name(second.product)} by {first.score} points to "
-        f"{second.score}"
-        if first.score > second.score
-        else f"{name(first.product)} and {name(second.product)} have {first.score} points each; "
-        f"only their places put {name(first.product)} first"
-    )
+    if second is None:
+        lead = f"{name(first.product)} leads"
+    elif first.score > second.score:
+        lead = (
+            f"{name(first.product)} leads {name(rival)} by {first.score} points to {second.score}"
+        )
+    else:
+        lead = (
+            f"{name(first.product)} and {name(rival)} have {first.score} points each; only their "
+            f"places put {name(first.product)} first"
+        )
+    what, often, answers = "That lead", firsts[first.product], firsts.total()
+    if 2 * often > answers:
+        what = f"It came first in {often} of the last {answers}, but on points its lead"
     return (
-        f"{lead}. That lead is small enough to be chance: ask again, and "
-        f"{name(second.product)}{which} may come first."
+        f"{lead}. {what} is small enough to be chance: ask again, and {name(rival)}{which} may "
+        "come first."
     )
 
 
