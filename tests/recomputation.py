@@ -659,7 +659,10 @@ class Recomputation:
         )
         end = self.doubt(slug, combined).quote_end()
         asking = "Asked for " if plain else "Asked "
-        return f"{asking}{beginning}, {who}{end} ({self.site['name']}, {in_words(updated)})."
+        sample = "invented sample data, " if self.site.get("sample") else ""
+        return (
+            f"{asking}{beginning}, {who}{end} ({self.site['name']}, {sample}{in_words(updated)})."
+        )
 
     def topic(self, slug: str) -> str:
         """What a verdict says a category is about: what was asked, if that is another question."""

@@ -349,6 +349,26 @@ def test_every_change_of_a_leader_is_as_recomputed(world: World) -> None:
     assert body["leaders"] == world.recomputed.leaders()
 
 
+def test_every_other_first_place_is_as_the_days_say(world: World) -> None:
+    """The #1 at the end of the day before, and now, both as the ranking itself is published."""
+    if not (last := world.recomputed.last_poll()):
+        return
+    since = dt.date.fromisoformat(last[:10]) - dt.timedelta(days=6)
+    expected = {}
+    for slug in world.recomputed.categories:
+        path = f"/api/v1/best/{slug}.json"
+        now = world.client.get(path)
+        before = world.client.get(f"{path}?asOf={since - dt.timedelta(days=1)}")
+        if (now.status_code, before.status_code) != (200, 200):
+            continue
+        one, other = before.get_json(), now.get_json()
+        firsts = [verdict["combined"][0] for verdict in (one, other)]
+        if firsts[0]["slug"] != firsts[1]["slug"] and one["question"] == other["question"]:
+            expected[slug] = firsts[0]["product"], firsts[1]["product"]
+    listed = world.client.get("/api/v1/changes.json").get_json()["firstPlaces"]
+    assert {one["slug"]: (one["from"], one["to"]) for one in listed} == expected
+
+
 def _successions(seed: int, questions: dict[str, str]) -> Iterator[Poll]:
     """Rounds in which X leads, then Y; of every other category the new version of A brought it."""
     draw = Random(seed)

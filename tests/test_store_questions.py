@@ -82,7 +82,7 @@ def test_a_new_question_is_never_put_above_old_answers(
     assert between["combined"] == before["combined"]
     client = service.test_client()
     page = client.get(f"/best/{CRM}").text
-    assert f"when asked “{question_of(CRM)}”" in page
+    assert f"The question: “{question_of(CRM)}”" in page
     assert "The question is changing to “Which CRM is finest?”" in page
     assert f"for “{question_of(CRM)}”" in client.get("/product/y").text
     [hit] = shown(service, "/api/v1/search?q=crm")["categories"]

@@ -91,18 +91,6 @@ def test_a_level_is_told_in_words(
     assert sentence in text
 
 
-@pytest.mark.parametrize(
-    ("slug", "means"),
-    [("clear", "X 5.00, Y 4.00."), ("close", "X "),
-     ("tied", "X 4.50, Y 4.50."), ("unsettled", "X 4.92, Y 4.08.")],
-)  # fmt: skip
-def test_what_decides_a_level_is_told(reader: FlaskClient, slug: str, means: str) -> None:
-    """First places, which squares show, may suggest another level than mean points, which count."""
-    told = f"Average points (of 5) over all comparable answers: {means}"
-    assert told in text_of(reader, f"/best/{slug}")
-    assert "Average points" not in text_of(reader, "/best/once")
-
-
 def test_both_names_stand_in_the_box_where_answers_contradict(reader: FlaskClient) -> None:
     """The latest answers' product and the one that came first before, at one size."""
     page = reader.get("/best/unsettled").text
@@ -116,7 +104,7 @@ def test_both_names_stand_in_the_box_where_answers_contradict(reader: FlaskClien
 def test_each_assistants_last_choices_are_told_without_colour(reader: FlaskClient) -> None:
     """Squares are hidden from readers of text; the words beside them say the same."""
     text = text_of(reader, "/best/unsettled")
-    assert "X 4 of 5 ; in its latest answer, Y" in text
+    assert "X 4 of 5 , now Y" in text
     assert "X every time" in text_of(reader, "/best/clear")
     assert "D \N{MULTIPLICATION SIGN} no answer yet" in text_of(reader, "/best/missing")
 

@@ -86,11 +86,29 @@ def test_the_json_feed_says_which_changes_are_confirmed(tmp_path: Path) -> None:
     assert [item["date_published"][:10] for item in feed["items"]] == ["2026-01-22", "2026-01-08"]
 
 
+def flips(page: str) -> int:
+    """The changes of assistants that a page lists."""
+    return page.count("</b> now says <b>")
+
+
+def test_rankings_with_another_first_place_are_told_before_their_assistants(tmp_path: Path) -> None:
+    """Compared is with the last day before the one that is asked for; a reason stands beside it."""
+    client = app_over(write_data(tmp_path, polls=POLLS)).test_client()
+    told = client.get("/changes?since=2026-01-22").text.partition('id="firsts"')[2]
+    listed = client.get("/api/v1/changes.json?since=2026-01-22").get_json()["firstPlaces"]
+    names = {client.get(f"/api/v1/best/crm-software.json{day}").get_json()["combined"][0]["product"]
+             for day in ("", "?asOf=2026-01-21")}  # fmt: skip
+    assert {listed[0]["from"], listed[0]["to"]} == names
+    assert (listed[0]["fromDate"], listed[0]["toDate"]) == ("2026-01-15", "2026-01-22")
+    assert f"<bdi>{listed[0]['to']}</bdi></b>" in told.partition("</section>")[0]
+    assert client.get("/api/v1/changes.json?since=2026-01-23").get_json()["firstPlaces"] == []
+
+
 def test_changes_since_a_day(tmp_path: Path) -> None:
     """The day is in the address, nobody is remembered; that day's own changes are among them."""
     client = app_over(write_data(tmp_path, polls=POLLS)).test_client()
     every = client.get("/changes").text
-    assert every.count('<li class="flip">') == 2
+    assert flips(every) == 2
     assert 'href="/changes?since=2026-01-22"' in every
     for since, count in (
         ("2026-01-08", 2),
@@ -99,7 +117,7 @@ def test_changes_since_a_day(tmp_path: Path) -> None:
         ("2026-01-23", 0),
     ):
         page = client.get(f"/changes?since={since}")
-        assert page.text.count('<li class="flip">') == count, since
+        assert flips(page.text) == count, since
         assert "Set-Cookie" not in page.headers
     assert "No assistant has changed its first choice since 23 January 2026" in page.text
     assert client.get("/changes?since=yesterday").status_code == 400

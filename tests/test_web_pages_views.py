@@ -364,7 +364,9 @@ def test_a_category_page_says_how_sure_it_is(tmp_path: Path) -> None:
     app = app_over(write_data(tmp_path / "data", categories=categories, polls=polls))
     page = app.test_client().get("/best/crm-software").get_data(as_text=True)
     assert '<span class="pill sure">Clear lead</span>' in page
-    assert "name it first now. It came first in 20 of the last 20 answers." in page
+    assert (
+        "name it first now. It came first in 20 of the last 20 answers: more than chance." in page
+    )
     assert 'aria-label="Y: now 1, likely 1 to 1"' in page
     assert ">9 September 2026</time>: A changed from old to new." in page
     assert "Y leads in place of X, by more than chance" in page

@@ -82,6 +82,17 @@ def follow(
         yield Round(date, standing.question, first, level, change)
 
 
+def first_place_change(rounds: Sequence[Round], since: str) -> tuple[Round, Round] | None:
+    """Return the last round before a UTC day and the newest one since, if their #1s differ.
+
+    They differ by chance, too. Rounds that answer different questions are not compared.
+    """
+    before = next((one for one in reversed(rounds) if one.date < since), None)
+    if before is None or before.question != rounds[-1].question or before.first == rounds[-1].first:
+        return None
+    return before, rounds[-1]
+
+
 class TrackRecord(Struct, frozen=True):
     """Our own record: by the level of a round, whether each next one ``agreed`` on the #1.
 

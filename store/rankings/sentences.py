@@ -205,7 +205,8 @@ def quote(board: Leaderboard, name: Name, site: Site) -> str:
     request = "Asked for the best " + title.removeprefix("Best ")
     if board.next_question or not title.startswith("Best "):
         request = f"Asked “{board.question}”"
-    where = f"({site.name}, {day_in_words(board.updated)})"
+    invented = "invented sample data, " if site.sample else ""
+    where = f"({site.name}, {invented}{day_in_words(board.updated)})"
     return f"{request}, {_who_named(board, name)}{_certainty_in_quote(board, name)} {where}."
 
 

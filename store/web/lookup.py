@@ -1,5 +1,6 @@
 """Lookup of rankings, products, topics and assistants: found, moved elsewhere, or refused."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import NoReturn, TypeVar
 
@@ -13,6 +14,11 @@ from store.web.errors import Moved, ParameterError, Refused
 from store.web.view import View
 
 Chosen = TypeVar("Chosen")
+
+_BETWEEN = re.compile(r"\s+(?:vs\.?|versus|or|against|compared (?:to|with))\s+", re.IGNORECASE)
+"""Words that people write between two names that they want compared."""
+_WORDS = 6
+"""Words of a query beside "vs" that may be a name: the longest name shipped has five."""
 
 
 def check_history(snapshot: Snapshot) -> None:
@@ -187,3 +193,38 @@ def no_experiment(view: View, slug: str) -> Refused:
 
 def _unavailable(slug: str, fault: Problem) -> Refused:
     return Refused("unavailable", f'"{slug}" cannot be shown until this is mended: {fault}')
+
+
+def product_named(text: str, view: View) -> ProductProfile | None:
+    """Return the product whose slug, former slug or name a text is, by the rules for answers."""
+    snapshot, redirects = view.snapshot, view.snapshot.summary.product_redirects
+    if product := snapshot.product(text) or snapshot.product(redirects.get(text, "")):
+        return product
+    return snapshot.products.get(snapshot.names.resolve(text, None, ()).product) if text else None
+
+
+def pair_in(query: str, view: View) -> tuple[ProductProfile, ProductProfile] | None:
+    """Return the two products in a query such as "is x or y better", each exactly as spelled."""
+    sides = _sides(query)
+    if len(sides) != 2:  # noqa: PLR2004 - what stands before and after
+        return None
+    before, after = (side.split() for side in sides)
+    # The longest name first: "Alpha One" is another product than "Alpha".
+    ends = [" ".join(before[i:]) for i in range(max(0, len(before) - _WORDS), len(before))]
+    starts = [" ".join(after[:i]) for i in range(min(len(after), _WORDS), 0, -1)]
+    one, other = (
+        next(filter(None, (product_named(text, view) for text in texts)), None)
+        for texts in (ends, starts)
+    )
+    return (one, other) if one and other and one is not other else None
+
+
+def unknown_names(query: str, view: View) -> list[str]:
+    """Return what stands beside "vs" or "or", is spelled as a name, and is of no product here."""
+    sides = _sides(query)
+    names = [side for side in sides if len(sides) > 1 and re.search(r"[A-Z\d]", side)]
+    return [name for name in names if not product_named(name, view)]
+
+
+def _sides(query: str) -> list[str]:
+    return [part.strip(" ?!.,\"'") for part in _BETWEEN.split(query, maxsplit=1)]

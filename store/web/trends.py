@@ -1,7 +1,8 @@
 """What moves: flips of the models' #1 picks, changes of a ranking's leader, and mentions."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from datetime import date, timedelta
 from operator import attrgetter
 from typing import Annotated
 
@@ -11,10 +12,10 @@ from store.rankings import changes, rounds
 from store.rankings.leaderboards import Leaderboard, leader_changes
 from store.rankings.mentions import Direction
 from store.rankings.products import ProductProfile
-from store.web import lookup
+from store.web import as_of, lookup
 from store.web.endpoints import endpoint, rows
 from store.web.queries import Changes, Tabular, parameters_of
-from store.web.shapes import Api, Date, JsonObject, Page, Time, doc
+from store.web.shapes import Api, CertaintyLevel, Date, JsonObject, Page, Time, doc
 from store.web.view import View
 
 MOST_CHANGES = 1000
@@ -73,6 +74,21 @@ class LeaderChange(JsonObject, frozen=True, kw_only=True):
     api: Api
 
 
+class FirstPlaceChange(JsonObject, frozen=True, kw_only=True):
+    """Another product is first in a merged ranking than before; `level` says how sure that is."""
+
+    slug: Annotated[str, doc("Category slug.")]
+    title: str
+    from_: Annotated[str, doc("The #1 before.")] = field(name="from")
+    to: Annotated[str, doc("The #1 now.")]
+    from_date: Annotated[Date, doc("The last day with answers before `since`.")]
+    to_date: Annotated[Date, doc("The newest day with answers.")]
+    level: CertaintyLevel
+    reason: Annotated[str | None, doc("A model's own reason for the #1 now.")]
+    page: Page
+    api: Api
+
+
 class ChangeList(JsonObject, frozen=True, kw_only=True):
     """The newest changes of the models' #1 picks, and of the merged rankings' leaders."""
 
@@ -87,6 +103,13 @@ class ChangeList(JsonObject, frozen=True, kw_only=True):
             "Changes of a merged ranking's leader, newest first, 1,000 at most. "
             "`since`, `topic` and `slug` narrow them; the rest is about `changes` alone. They are "
             "found late, or never: an empty list does not say that nothing changed."
+        ),
+    ]
+    first_places: Annotated[
+        list[FirstPlaceChange],
+        doc(
+            "Merged rankings whose #1 is another one than before `since` (by default the last "
+            "`poll_every_days`), by title. Where `level` is not clear it may be chance."
         ),
     ]
 
@@ -191,8 +214,8 @@ def get_changes(view: View, query: Changes) -> ChangeList:
 
     The newest changes of one model's #1 in one category, newest first. A change is
     confirmed once two answers in a row agree on it and the last confirmed #1 is another.
-    Beside them, under `leaders`, are those of the merged rankings: another product came to
-    lead by more than chance.
+    Beside them are those of the merged rankings: under `leaders` another product came to
+    lead by more than chance, under `firstPlaces` another is first, which may be chance.
     """
     return change_list(view, query, MOST_CHANGES)
 
@@ -220,7 +243,40 @@ def change_list(view: View, query: Changes, most: int) -> ChangeList:
             for board, day in leader_changes(boards)[:most]  # newest first
             if day.leader and day.date >= since
         ],
+        first_places=first_place_changes(view, boards, since or last_round(view)),
     )
+
+
+def first_place_changes(
+    view: View, boards: Iterable[Leaderboard], since: str
+) -> list[FirstPlaceChange]:
+    """Return which rankings have another #1 than before a UTC day, by title."""
+    changed = (
+        (board, change)
+        for board in boards
+        if (change := rounds.first_place_change(board.rounds, since))
+    )
+    return [
+        FirstPlaceChange(
+            slug=board.slug,
+            title=board.category.title,
+            from_=view.name(before.first),
+            to=view.name(now.first),
+            from_date=before.date,
+            to_date=now.date,
+            level=board.certainty.level,
+            reason=board.entries[0].reason,
+            page=view.at.category_page(board.slug),
+            api=view.at.category(board.slug),
+        )
+        for board, (before, now) in sorted(changed, key=lambda one: one[0].category.title)
+    ]
+
+
+def last_round(view: View) -> str:
+    """Return the first UTC day of the last ``poll_every_days`` with answers."""
+    newest = date.fromisoformat(as_of.newest_day(view.snapshot) or "0001-12-31")
+    return f"{newest - timedelta(days=view.site.poll_every_days - 1)}"
 
 
 def _slugs(view: View, query: Changes) -> Collection[str] | None:
@@ -258,7 +314,7 @@ def _change(view: View, change: changes.Change) -> Change:
 
 
 def _leader_change(
-    view: View, board: Leaderboard, date: str, change: rounds.LeaderChange
+    view: View, board: Leaderboard, day: str, change: rounds.LeaderChange
 ) -> LeaderChange:
     cause = change.cause
     return LeaderChange(
@@ -267,7 +323,7 @@ def _leader_change(
         from_=view.name(change.before),
         to=view.name(change.after),
         from_date=change.since,
-        to_date=date,
+        to_date=day,
         answers=change.answers,
         model=cause.model if cause else None,
         served_model_from=cause.before if cause else None,

@@ -122,7 +122,7 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, most_places=1))
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
-    pair = comparisons.pair_in(query.q, view)
+    pair = lookup.pair_in(query.q, view)
     results["comparison"] = pair and {
         "sentence": comparisons.in_words(*pair, view),
         "page": view.at.compare_page(*(product.slug for product in pair)),

@@ -6,9 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from store.rankings.certainty import Comparison
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import PLACES
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import (
@@ -33,14 +31,14 @@ Square = int | None
 class Choices(Struct, frozen=True):
     """One assistant's first choices, oldest first.
 
-    ``usual`` is the product that came first most often, ``count`` times of ``of``; ``latest`` the
-    newest choice where that is another one. ``miss`` says what became of a poll since;
-    ``absence`` why an assistant is not counted.
+    ``usual`` are the products that came first most often, each ``count`` times of ``of``;
+    ``latest`` is the newest choice where that is another one. ``miss`` says what became of a poll
+    since; ``absence`` why an assistant is not counted.
     """
 
     model: str
     squares: Sequence[Square]
-    usual: ProductProfile | None = None
+    usual: Sequence[ProductProfile] = ()
     count: int = 0
     of: int = 0
     latest: ProductProfile | None = None
@@ -58,7 +56,6 @@ def answer_box(board: Leaderboard, view: View, day: str | None = None) -> dict[s
     counted = _counted_choices(board, view.snapshot, day)
     return {
         "sentence": _sentence(board, firsts, view.name),
-        "averages": _averages(board, view.name),
         "choices": [*counted, *_missing_choices(board, view.snapshot)],
         "first_places": [
             (products[product], numbers.get(product, 0), count)
@@ -103,8 +100,7 @@ def _counted_choices(board: Leaderboard, snapshot: Snapshot, day: str | None) ->
         firsts = [answer.places[0] for answer in reversed(window) if answer.places[0]]
         counts = Counter(firsts)
         most = max(counts.values())
-        # Of products that came first equally often, the newest choice is the one to name.
-        usual = next(product for product in reversed(firsts) if counts[product] == most)
+        usual = [product for product, count in counts.items() if count == most]
         squares: list[Square] = [numbers.get(product, 0) for product in firsts]
         miss = _miss(board.slug, model, snapshot, day)
         if miss:
@@ -112,10 +108,10 @@ def _counted_choices(board: Leaderboard, snapshot: Snapshot, day: str | None) ->
         yield Choices(
             model=model,
             squares=squares,
-            usual=products[usual],
+            usual=[products[product] for product in usual],
             count=most,
             of=len(firsts),
-            latest=None if firsts[-1] == usual else products[firsts[-1]],
+            latest=None if firsts[-1] in usual else products[firsts[-1]],
             miss=miss,
         )
 
@@ -202,49 +198,27 @@ def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) ->
     return f"{latest} over all comparable ones {name(rival)} leads by more than chance."
 
 
-def _averages(board: Leaderboard, name: Name) -> str:
-    """Return the mean points that decide a level, whatever first places alone suggest."""
-    comparison = Comparison(list(board.runs().values()), board.slugs)
-    others = [p for p in comparison.order if p != board.entries[0].product]
-    if not (comparison.is_measured and others):
-        return ""
-    rival = (*board.certainty.ahead_of_first, *others)[0]  # the box names no third product
-    pair = sorted([board.entries[0].product, rival], key=comparison.order.index)
-    means = [f"{name(p)} {comparison.mean_points(p) / len(board.counted):.2f}" for p in pair]
-    return f"Average points (of {PLACES}) over all comparable answers: {means[0]}, {means[1]}."
-
-
 def _rival(board: Leaderboard) -> ProductId:
-    """Return the product that may as well be first: the next of the ranking, if it is in there."""
+    """Return the product that may as well be first: one of the latest answers, if any is."""
     contenders = board.certainty.contenders
-    after = (e.product for e in board.entries[1:] if e.product in contenders)
-    # A contender may stand in no latest answer: earlier ones alone speak for it.
-    return next(after, None) or next(p for p in contenders if p != board.entries[0].product)
+    ranked = [entry.product for entry in board.entries if entry.product in contenders]
+    return next(p for p in (*ranked, *contenders) if p != board.entries[0].product)
 
 
 def _close(board: Leaderboard, firsts: Counter[ProductId], rival: ProductId, name: Name) -> str:
-    first = board.entries[0]
-    second = next((e for e in board.entries[1:] if e.product == rival), None)
-    others = len(board.certainty.contenders) - 2
-    which = f" or one of {number_in_words(others)} others" if others > 1 else ""
-    if second is None:
-        lead = f"{name(first.product)} leads"
-    elif first.score > second.score:
-        lead = (
-            f"{name(first.product)} leads {name(rival)} by {first.score} points to {second.score}"
-        )
-    else:
-        lead = (
-            f"{name(first.product)} and {name(rival)} have {first.score} points each; only their "
-            f"places put {name(first.product)} first"
-        )
-    what, often, answers = "That lead", firsts[first.product], firsts.total()
+    """Return why a lead may be chance, however many first places there are."""
+    scores = {entry.product: entry.score for entry in board.entries}
+    first, others = board.entries[0].product, len(board.certainty.contenders) - 2
+    lead = f"{name(first)} leads {name(rival)} by {scores[first]} points to {scores.get(rival, 0)}"
+    if scores[first] == scores.get(rival):
+        who = f"{name(first)} and {name(rival)} have {scores[first]} points each"
+        lead = f"{who}; only their places put {name(first)} first"
+    what, often, answers = "That lead", firsts[first], firsts.total()
     if 2 * often > answers:
         what = f"It came first in {often} of the last {answers}, but on points its lead"
-    return (
-        f"{lead}. {what} is small enough to be chance: ask again, and {name(rival)}{which} may "
-        "come first."
-    )
+    which = f" or one of {number_in_words(others)} others" if others > 1 else ""
+    again = f"ask again, and {name(rival)}{which} may come first"
+    return f"{lead}. {what} is small enough to be chance: {again}."
 
 
 def _tie(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:

@@ -1,22 +1,16 @@
 """Comparisons of two products: as a page, as what a search for both leads to, and for agents."""
 
-import re
 from typing import Any
 
 from store.rankings import comparing
 from store.rankings.products import ProductProfile
-from store.snapshot import Snapshot
+from store.web import lookup
 from store.web.pages.routes import page
 from store.web.queries import FreeText, Query
 from store.web.view import View
 
-_BETWEEN = re.compile(r"\s+(?:vs\.?|versus|or|against|compared (?:to|with))\s+", re.IGNORECASE)
-"""Words that people write between two names that they want compared."""
-
 MOST_EXAMPLES = 3
 """Rankings with both products that a sentence names."""
-_WORDS = 6
-"""Words of a query beside "vs" that may be a name: the longest name shipped has five."""
 
 
 class TwoProducts(Query, frozen=True, kw_only=True):
@@ -30,7 +24,7 @@ class TwoProducts(Query, frozen=True, kw_only=True):
 def compare(view: View, query: TwoProducts) -> dict[str, Any]:
     """Compare two products; without both, show a form to choose them."""
     texts = {"a": query.a.strip(), "b": query.b.strip()}
-    one, other = (_named(text, view.snapshot) for text in texts.values())
+    one, other = (lookup.product_named(text, view) for text in texts.values())
     if one and other and one is not other:
         return products(one, other, view)
     sides = [
@@ -84,27 +78,3 @@ def in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
         f"level in {shared - sum(higher)}. {certainty} "
         f"Their places: {'; '.join(examples)}{' …' if shared > MOST_EXAMPLES else ''}."
     )
-
-
-def pair_in(query: str, view: View) -> tuple[ProductProfile, ProductProfile] | None:
-    """Return the two products in a query such as "is x or y better", each exactly as spelled."""
-    parts = _BETWEEN.split(query, maxsplit=1)
-    if len(parts) != 2:  # noqa: PLR2004 - what stands before and after
-        return None
-    before, after = (part.strip(" ?!.,\"'").split() for part in parts)
-    # The longest name first: "Alpha One" is another product than "Alpha".
-    ends = [" ".join(before[i:]) for i in range(max(0, len(before) - _WORDS), len(before))]
-    starts = [" ".join(after[:i]) for i in range(min(len(after), _WORDS), 0, -1)]
-    one, other = (
-        next(filter(None, (_named(text, view.snapshot) for text in texts)), None)
-        for texts in (ends, starts)
-    )
-    return (one, other) if one and other and one is not other else None
-
-
-def _named(text: str, snapshot: Snapshot) -> ProductProfile | None:
-    """Return the product whose slug, former slug or name a text is, by the rules for answers."""
-    redirects = snapshot.summary.product_redirects
-    if product := snapshot.product(text) or snapshot.product(redirects.get(text, "")):
-        return product
-    return snapshot.products.get(snapshot.names.resolve(text, None, ()).product) if text else None

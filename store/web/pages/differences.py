@@ -50,11 +50,12 @@ class Shift(Struct, frozen=True):
 class FirstChoice(Struct, frozen=True):
     """An assistant's #1 on each of two days, if it counts, and its ``reason`` for the later.
 
-    ``comparable`` if both answer the same question, asked in the same way; ``support`` says how
-    firm a changed choice is.
+    ``is_new`` if it answered between them; ``comparable`` if both answer the same question, asked
+    in the same way; ``support`` says how firm a changed choice is.
     """
 
     model: str
+    is_new: bool
     comparable: bool
     before: ProductProfile | None
     after: ProductProfile | None
@@ -72,8 +73,9 @@ class Differences(Struct, frozen=True):
     """Two days of a category; ``obstacle`` is what keeps their places from being compared.
 
     ``leader`` says in a sentence who leads, ``levels`` how sure that was and is, in words, if that
-    differs, and ``unchanged`` pairs assistants with the product that
-    they still put first. ``events`` are dated sentences of all days up to the later, newest first.
+    differs, and ``unchanged`` pairs assistants with the product that they still put first; those
+    that are ``silent`` brought no new answer. ``events`` are dated sentences of all days up to the
+    later, newest first.
     """
 
     start: str
@@ -86,6 +88,7 @@ class Differences(Struct, frozen=True):
     shifts: list[Shift]
     choices: list[FirstChoice]
     unchanged: list[tuple[str, str]]
+    silent: str
     events: list[tuple[str, str]]
 
 
@@ -111,7 +114,7 @@ def between(
     levels = level_in_words(before)[0], level_in_words(board)[0]
     unchanged: dict[ProductId, list[str]] = {}
     for choice in choices:
-        if choice.comparable and choice.after and choice.before == choice.after:
+        if choice.is_new and choice.comparable and choice.after and choice.before == choice.after:
             unchanged.setdefault(choice.after.id, []).append(choice.model)
     return Differences(
         start=start,
@@ -124,6 +127,7 @@ def between(
         shifts=_shifts(before, board, view),
         choices=choices,
         unchanged=[(listed(models), view.name(id_)) for id_, models in unchanged.items()],
+        silent=listed([choice.model for choice in choices if choice.after and not choice.is_new]),
         events=sorted(_events(board, view), key=itemgetter(0), reverse=True),
     )
 
@@ -171,6 +175,7 @@ def _first_choices(before: Leaderboard, after: Leaderboard, view: View) -> Itera
         if first or now:
             yield FirstChoice(
                 model=model,
+                is_new=first is None or now is None or first.poll.id != now.poll.id,
                 comparable=is_same,
                 before=products[first.first] if first else None,
                 after=products[now.first] if now else None,

@@ -61,7 +61,10 @@ def changes(view: View, query: Since) -> dict[str, Any]:
         title = view.snapshot.aggregates[change.slug].category.title
         return title.casefold(), change.model
 
+    from_day = since or trends.last_round(view)
     return {
+        "from_day": from_day,
+        "firsts": trends.first_place_changes(view, summary.ranked, from_day),
         "leaders": [
             (board, day.date, sentences.leader_change(day.leader, view.name))
             for board, day in leader_changes(summary.ranked)[:most]
@@ -158,8 +161,11 @@ def search(view: View, query: MaybeSearch) -> dict[str, Any]:
         raise Refused.parameters([ParameterError(parameter="level", detail=detail)])
     hits = view.search(query.q, HITS)
     results = search_results(query.q, hits, view)
-    pair = comparisons.pair_in(query.q, view)
-    return {"results": results, "pair": pair, "may_be_kept": hits.is_final}
+    pair = lookup.pair_in(query.q, view)
+    is_exact = any(hit.match == "exact" for hit in results.categories)
+    unknown = [] if pair or is_exact else lookup.unknown_names(query.q, view)
+    found = {"results": results, "pair": pair, "unknown": unknown}
+    return {**found, "may_be_kept": hits.is_final}
 
 
 def _letter(board: Leaderboard) -> str:
