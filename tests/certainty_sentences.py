@@ -128,7 +128,9 @@ def _by_cause(group: tuple[int, str]) -> tuple[int, str]:
     return group[0], order[group[1]]
 
 
-def quote_beginning(of: int, votes: list[int], own: int, score: int, firsts: list[str]) -> str:
+def quote_beginning(
+    whose: str, of: int, votes: list[int], own: int, score: int, firsts: list[str]
+) -> str:
     """Who named the first product; ``votes`` are each product's first places."""
     if len(firsts) > 1:
         who = f"{NUMBERS[of]} AI assistant{'s' * (of != 1)}"
@@ -136,11 +138,10 @@ def quote_beginning(of: int, votes: list[int], own: int, score: int, firsts: lis
             f"{who} put {tied_names(firsts)} level at the top with {score} of {5 * of} points each"
         )
     if of == 1:
-        return f"the only AI assistant that answered named {firsts[0]} first"
+        return f"the only AI assistant{whose} named {firsts[0]} first"
     if own == of:
-        return (
-            f"{'both' if of == 2 else 'all ' + NUMBERS[of]} AI assistants named {firsts[0]} first"
-        )
+        everybody = "both" if of == 2 else "all " + NUMBERS[of]
+        return f"{everybody} AI assistants{whose} named {firsts[0]} first"
     who = (
         f"{NUMBERS[own] if own else 'none'} of {NUMBERS[of]} AI assistants named {firsts[0]} first"
     )

@@ -581,22 +581,34 @@ class Recomputation:
         told = (f"{_series(m)} rank{'s' * (n == 1)} {product} #1" for n, m, product in sides)
         return "; ".join(told) + "."
 
+    def _whose_count(self, slug: str, counted: dict[str, Any]) -> str:
+        """Who they are, where not all of the assistants count."""
+        missing = set(self.models) - set(counted)
+        if any(own == slug and poll["model"] in missing for own, poll in self.successes):
+            return "whose answer counts" if len(counted) == 1 else "whose answers count"
+        return "that answered"
+
     def _wording(
-        self, counted: dict[str, tuple[Json, bool]], firsts: dict[str, str], combined: list[Json]
+        self,
+        slug: str,
+        counted: dict[str, tuple[Json, bool]],
+        firsts: dict[str, str],
+        combined: list[Json],
     ) -> str:
         of, leader = len(counted), combined[0]
         points = f"{leader['score']} of {5 * of} points"
         if leader["tied"]:
             return f"a tie on {points}"
+        counts = self._whose_count(slug, counted)
         if of == 1:
-            return "the only model that answered"
+            return f"the only model {counts}"
         stale = sum(late for _, late in counted.values())
         votes = Counter(firsts.values())
         if votes[leader["id"]] == of:
             days = self.site["stale_after_days"]
             old = f" ({stale} answer{'s' * (stale != 1)} over {days} days old)"
             everyone = of == len(self.models)
-            who = "" if everyone and stale else " models" if everyone else " that answered"
+            who = "" if everyone and stale else " models" if everyone else f" {counts}"
             return f"{_all(of)}{who} rank it first{old if stale else ''}"
         most = max(votes.values())
         best = [e for e in combined if votes[e["id"]] == most]
@@ -622,7 +634,7 @@ class Recomputation:
         verb = "collectively rank" if len(counted) > 1 else "ranks"
         names = [entry["product"] for entry in level]
         claim = f"{_series(list(counted))} {verb} {tied_names(names)} #1 for {self.topic(slug)}"
-        wording = self._wording(counted, firsts, combined)
+        wording = self._wording(slug, counted, firsts, combined)
         sure = self.doubt(slug, combined).clause()
         if wording.startswith("it leads") and sure.startswith("though "):
             sure = f"and {sure.removeprefix('though ')}"
@@ -650,7 +662,10 @@ class Recomputation:
         plain = asked == self.categories[slug]["question"] and title.startswith("Best ")
         beginning = f"the best {title[5:]}" if plain else f"“{asked}”"
         votes = Counter(firsts.values())
+        all_count = len(firsts) == len(self.models) > 1
+        whose = "" if all_count else f" {self._whose_count(slug, firsts)}"
         who = quote_beginning(
+            whose,
             len(firsts),
             list(votes.values()),
             votes[combined[0]["id"]],

@@ -36,6 +36,7 @@ STATES = {
     "most": [["XYU", "YXV", "ZWX", "ZWTY"]] * 4,
     "once": [["XYZ", "XYZ", "XYZ", "YXZ"]],
     "missing": [["XYZ", "XYZ", "XYZ", ""]],
+    "old": [["XYZ"] * 4, *[["XYZ", "XYZ", "XYZ", ""]] * 14],
     "alone": [["XYZ"]],
     "spread": [["XYZ", "YXZ", "ZXY", ""]],
     "second": [["YXZ", "ZXY", "WXY", ""]],
@@ -77,9 +78,10 @@ def text_of(client: FlaskClient, path: str) -> str:
         ),
         ("once", "Asked only once", "Three of four assistants name it first. Each has answered"),
         ("missing", "Asked only once", "All three assistants that answered name it first."),
+        ("old", "Clear lead", "All three assistants whose answers count name it first now."),
         ("spread", "Asked only once", "One of three assistants that answered names it first."),
         ("second", "Asked only once", "None of the three assistants that answered names it first."),
-        ("alone", "Asked only once", "A alone has answered, and names it first."),
+        ("alone", "Asked only once", "A, the only one that answered, names it first."),
     ],
 )
 def test_a_level_is_told_in_words(

@@ -310,7 +310,7 @@ def test_a_single_answer_is_not_called_agreement(tmp_path: Path) -> None:
     """With one assistant counted the page says so."""
     write_data(tmp_path, polls=[answered("A", ["x"])])
     text = app_over(tmp_path).test_client().get("/best/crm-software").text
-    assert "A alone has answered, and names it first." in text
+    assert "A, the only one that answered, names it first." in text
     assert "Asked only once" in text
 
 

@@ -151,10 +151,10 @@ def agreement_wording(board: Leaderboard, name: Name, stale_after: int) -> str:
     if top.tied:
         return f"a tie on {score}"
     if of == 1:
-        return "the only model that answered"
+        return f"the only model {whose_count(board)}"
     votes = _votes(board.counted)
     if votes[top.product] == of:
-        return _unanimity(board.counted, board.configured, stale_after)
+        return _unanimity(board, stale_after)
     most = max(votes.values())
     if votes[top.product] == most and list(votes.values()).count(most) == 1:
         return f"{most} of {of} models rank it first"
@@ -165,6 +165,13 @@ def agreement_wording(board: Leaderboard, name: Name, stale_after: int) -> str:
             f"rank{_s(most)} {name(other)} first"
         )
     return f"no product has most first places: it leads on combined score, {score}"
+
+
+def whose_count(board: Leaderboard) -> str:
+    """Return who the counted assistants are among all: those that answered, unless more did."""
+    if any(answer.model in board.missing for answer in board.log):
+        return f"whose answer{' counts' if len(board.counted) == 1 else 's count'}"
+    return "that answered"
 
 
 def _certainty_clause(
@@ -220,12 +227,13 @@ def _who_named(board: Leaderboard, name: Name) -> str:
         who = f"{number_in_words(of)} AI assistant{'' if of == 1 else 's'}"
         return f"{who} put {tied} level at the top with {points} points each"
     if of == 1:
-        return f"the only AI assistant that answered named {top_name} first"
+        return f"the only AI assistant {whose_count(board)} named {top_name} first"
     votes = _votes(board.counted)
     own, most = votes[top.product], max(votes.values())
     if own == of:
         everybody = "both" if of == BOTH else f"all {number_in_words(of)}"
-        return f"{everybody} AI assistants named {top_name} first"
+        who = f" {whose_count(board)}" if board.missing else ""
+        return f"{everybody} AI assistants{who} named {top_name} first"
     some_of = f"{number_in_words(own) if own else 'none'} of {number_in_words(of)}"
     who = f"{some_of} AI assistants named {top_name} first"
     if own == most and list(votes.values()).count(most) == 1:
@@ -391,11 +399,11 @@ def _versions(change: VersionChange) -> str:
     return f"from {cut(change.before, MAX_VERSION_CHARS)} to {cut(change.after, MAX_VERSION_CHARS)}"
 
 
-def _unanimity(counted: Sequence[CountedAnswer], configured: int, stale_after: int) -> str:
-    stale = sum(answer.stale for answer in counted)
-    who = _all(len(counted))
-    if len(counted) < configured:
-        who += " that answered"
+def _unanimity(board: Leaderboard, stale_after: int) -> str:
+    stale = sum(answer.stale for answer in board.counted)
+    who = _all(len(board.counted))
+    if board.missing:
+        who += f" {whose_count(board)}"
     elif not stale:
         who += " models"
     if not stale:

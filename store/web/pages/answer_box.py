@@ -16,6 +16,7 @@ from store.rankings.sentences import (
     day_in_words,
     listed,
     number_in_words,
+    whose_count,
 )
 from store.snapshot import Snapshot
 from store.web.view import View
@@ -238,8 +239,8 @@ def _votes(board: Leaderboard) -> str:
     votes = sum(answer.answered.first == first for answer in board.counted)
     of = len(board.counted)
     if of == 1:
-        return f"{board.counted[0].model} alone has answered, and names it first"
-    who = f"{number_in_words(of)} assistants{' that answered' if board.missing else ''}"
+        return f"{board.counted[0].model}, the only one {whose_count(board)}, names it first"
+    who = f"{number_in_words(of)} assistants{f' {whose_count(board)}' if board.missing else ''}"
     if votes == of:
         return f"{'Both' if of == 2 else 'All'} {who.removeprefix('two ')} name it first"  # noqa: PLR2004
     verb = "names" if votes <= 1 else "name"
