@@ -11,7 +11,7 @@ from builders import answered, app_over, failed, write_data
 from flask import Flask
 from mcp_rankings import call, legacy, write_rankings
 
-from store.web.mcp.tools import LEFT_OUT, TOOLS, TOP
+from store.web.mcp.tools import TOOLS, TOP
 
 BUDGET_OF_LIST, BUDGET = 12_000, 16_000
 """Characters of the list of tools, and of any default answer."""
@@ -109,7 +109,7 @@ def test_a_summary_leaves_out_the_longest_members(small: Flask) -> None:
     """Unless all is asked for, each model's own list is left out, and nothing else."""
     summary = used(small, "get_best_in_category", slug="crm-software")["structuredContent"]
     full = used(small, "get_best_in_category", slug="crm-software", detail="full")
-    assert full["structuredContent"].keys() - summary.keys() == set(LEFT_OUT)
+    assert full["structuredContent"].keys() - summary.keys() == {"perModel", "missedByModel"}
 
 
 @pytest.mark.parametrize(
@@ -273,6 +273,39 @@ def test_what_changed_is_told_in_one_call(app: Flask) -> None:
     question = f"what has changed for {change['title'].removeprefix('Best ')} recently?"
     answer = used(app, "search_best", q=question)["structuredContent"]
     assert {each["slug"] for each in answer["changes"]} == {change["slug"]}
+
+
+def test_news_of_what_is_not_surely_here_are_no_news_of_all(app: Flask) -> None:
+    """Asked what changed for something that nothing fits, no other list stands in for it."""
+    answer = used(app, "search_best", q="what changed for iphones?")
+    assert answer["structuredContent"]["changes"] is None
+    assert answer["content"][0]["text"].startswith("No category surely fits; ask back which of")
+
+
+def test_first_places_that_changed_are_told_with_their_level(app: Flask) -> None:
+    """By chance or not; with the day of the last answer."""
+    body = app.test_client().get("/api/v1/changes.json").get_json()
+    result = used(app, "search_best", q="what changed?")
+    text = result["content"][0]["text"]
+    assert result["structuredContent"]["firstPlaces"] == body["firstPlaces"][:20] != []
+    for one in body["firstPlaces"][:20]:
+        told = f"{one['to']} in place of {one['from']} for {one['title']} (level {one['level']})."
+        assert told in text
+    assert f"The last answer is of {body['lastChecked'][:10]}." in text
+
+
+def test_categories_are_listed_by_level_and_tie(app: Flask) -> None:
+    """Agents count what is tied or undecided without reading a list of all."""
+    boards = app.extensions["store"].snapshot.leaderboards.values()
+    for level in ("clear", "open", "contradicted", "unmeasured"):
+        for tied in (True, False):
+            listed = used(app, "list_categories", level=level, tied=tied, limit=200)
+            expected = [
+                board
+                for board in boards
+                if board.certainty.level == level and (len(board.firsts) > 1) == tied
+            ]
+            assert listed["structuredContent"]["total"] == len(expected)
 
 
 def test_a_category_brings_its_own_changes(app: Flask) -> None:

@@ -28,6 +28,8 @@ ADDRESSES: dict[str, dict[str, tuple[str, bool, str, int | str | None, int | Non
     },
     "/api/v1/categories.json": {
         "topic": ("query", False, "string", None, None),
+        "level": ("query", False, "string", None, None),
+        "tied": ("query", False, "boolean", None, None),
         "format": ("query", False, "string", "json", None),
     },
     "/api/v1/topics.json": {},

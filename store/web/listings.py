@@ -9,11 +9,12 @@ import msgspec
 from msgspec import Struct, to_builtins
 
 from store.rankings.experiments import Experiment
+from store.rankings.site_summary import RankedTopic
 from store.records import WrittenExperiment
 from store.web import lookup
 from store.web.endpoints import endpoint, rows
-from store.web.queries import Categories, Query, parameters_of
-from store.web.shapes import URI, Api, Date, JsonObject, Page, doc
+from store.web.queries import Categories, OfCategories, Query, parameters_of
+from store.web.shapes import URI, Api, CertaintyLevel, Date, JsonObject, Page, doc
 from store.web.view import View
 
 
@@ -23,6 +24,8 @@ class CategoryItem(JsonObject, frozen=True, kw_only=True):
     slug: str
     title: str
     updated: Date
+    level: CertaintyLevel
+    tied: Annotated[bool, doc("Several products share its #1.")]
     api: Api
 
 
@@ -110,18 +113,30 @@ COMPUTED = msgspec.json.Decoder(dict[str, ComputedTexts]).decode(
 def list_categories(view: View, query: Categories) -> list[CategoryItem]:
     """All ranked categories.
 
-    Every category with at least one counted answer, by title; with `topic`, one topic's.
+    Every category with at least one counted answer, by title; or those of one topic, of one
+    level, with a tie at #1.
     """
     given = parameters_of(query, topic=None)
     topic = lookup.topic_parameter(view, query.topic, partial(view.at.topic, **given))
+    return category_items(view, topic, query)
+
+
+def category_items(
+    view: View, topic: RankedTopic | None, query: OfCategories
+) -> list[CategoryItem]:
+    """Return the categories of a topic, or all, that are as a query asks."""
     return [
         CategoryItem(
             slug=board.slug,
             title=board.category.title,
             updated=board.updated,
+            level=board.certainty.level,
+            tied=len(board.firsts) > 1,
             api=view.at.category(board.slug),
         )
         for board in (topic.leaderboards if topic else view.snapshot.summary.ranked)
+        if query.level in (None, board.certainty.level)
+        and query.tied in (None, len(board.firsts) > 1)
     ]
 
 

@@ -18,6 +18,7 @@ from msgspec import Meta, Struct, inspect
 from rapidfuzz.process import extractOne
 from werkzeug.datastructures import MultiDict
 
+from store.rankings.certainty import Level
 from store.text import MAX_SLUG, SLUG_PATTERN
 from store.web.errors import Moved, ParameterError, Refused
 from store.web.shapes import doc
@@ -117,10 +118,17 @@ class Tabular(Query, frozen=True, kw_only=True):
     format: Format = "json"
 
 
-class Categories(Query, frozen=True, kw_only=True):
-    """Ranked categories, all or a topic's."""
+class OfCategories(Query, frozen=True, kw_only=True):
+    """Ranked categories, all or some."""
 
     topic: InTopic = None
+    level: Annotated[Level | None, doc("Only those whose #1 is as sure as this.")] = None
+    tied: Annotated[bool | None, doc("Only those with a tie at #1, or without.")] = None
+
+
+class Categories(OfCategories, frozen=True, kw_only=True):
+    """Ranked categories as a list."""
+
     format: Format = "json"
 
 
@@ -201,13 +209,10 @@ class HistoryCall(Query, frozen=True, kw_only=True):
     before: Annotated[PollId | None, doc("Only older polls: pass nextBefore to go on.")] = None
 
 
-class ListCall(Query, frozen=True, kw_only=True):
+class ListCall(OfCategories, frozen=True, kw_only=True):
     """A part of the list of categories, by an MCP client."""
 
     q: Annotated[FreeText | None, doc("Words that the title or slug must contain.")] = None
-    topic: Annotated[
-        str | None, doc("Only this topic's; an unknown one brings the list of them.")
-    ] = None
     limit: Annotated[int, doc("Categories at most.", ge=1, le=200)] = 50
     offset: Offset = 0
 

@@ -13,6 +13,7 @@ from msgspec import Raw, Struct, to_builtins
 from msgspec.structs import fields
 
 from store.history import HistoryError
+from store.search.words import FILLERS, words_of
 from store.web import history, listings, lookup, queries, trends, verdicts
 from store.web.errors import Moved, Refused
 from store.web.openapi import properties_of
@@ -24,10 +25,9 @@ from store.web.view import View
 TOP = 3
 """First places of a category that a hit of ``search_best`` names; its record has them all."""
 NEWEST_CHANGES = 10
-NEWS = ("changes", "leaders", "total")
+MOST_FIRST_PLACES = 20
+NEWS = ("changes", "leaders", "firstPlaces", "total", "lastChecked")
 """Members of the list of changes that an answer has, if they are asked for."""
-LEFT_OUT = ("perModel", "missedByModel")
-"""Members of a verdict that its summary leaves out."""
 _NEWS = re.compile(
     r"\b(what|has|have|did|anything)\b.*\bchanged?\b|\bchanges\b|\bnews\b|\bwhat.?s new\b|"
     r"\banything new\b|\bany new leaders?\b|\b(recently|lately|(this|last) week)\b",
@@ -128,11 +128,12 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
         "page": view.at.compare_page(*(product.slug for product in pair)),
     }
     results |= dict.fromkeys(NEWS)
-    if asks_for_news:
-        sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
+    sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
+    if asks_for_news and (sure or FILLERS.issuperset(words_of(topic))):  # else it is not here
         changes = queries.Changes(slug=sure[0] if sure else None)
         listed = to_builtins(trends.change_list(view, changes, max(query.limit, NEWEST_CHANGES)))
         results |= {name: listed[name] for name in NEWS}
+        del results["firstPlaces"][MOST_FIRST_PLACES:]
     if results["comparison"] or results["changes"]:
         results["related"] = []
     return results
@@ -150,7 +151,7 @@ def get_best_in_category(view: View, query: queries.CategoryCall) -> dict[str, A
     changed = None if day else differences.between(view, view.snapshot.leaderboards[slug])
     verdict["news"] = changed and {"since": changed.start, "sentence": changed.leader}
     if query.detail == "summary":
-        for name in LEFT_OUT:
+        for name in ("perModel", "missedByModel"):
             del verdict[name]
     return verdict
 
@@ -190,7 +191,7 @@ def get_poll_history(view: View, query: queries.HistoryCall) -> dict[str, Any]:
 def list_categories(view: View, query: queries.ListCall) -> dict[str, Any]:
     """Return a part of the list of ranked categories, those that have all words of ``q``."""
     topic = lookup.topic_parameter(view, query.topic, str)
-    listed = listings.list_categories(view, queries.Categories(topic=topic.slug if topic else None))
+    listed = listings.category_items(view, topic, query)
     words = (query.q or "").casefold().split()
     items = [i for i in listed if all(word in f"{i.title} {i.slug}".casefold() for word in words)]
     end = query.offset + query.limit
