@@ -7,12 +7,15 @@ emoji-data.txt (``Emoji``; the blocks of pictographs above U+1F000 are taken as 
 import ipaddress
 import re
 import unicodedata
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
 from urllib.parse import quote
 
 import idna
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
 
 SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
 MAX_SLUG = 100
@@ -171,3 +174,17 @@ def _joins(char: str) -> bool:
         and unicodedata.category(char)[0] in "LM"
         and not _IGNORABLE.match(char)
     )
+
+
+def slips(slug: str, slugs: Iterable[str]) -> list[str]:
+    """Return up to three slugs that differ by one letter, or by two that were exchanged.
+
+    The score of alike words does not see that in short ones.
+
+    >>> slips("vnp", ["vpn", "vpn-router"])
+    ['vpn']
+    """
+    near = process.extract(
+        slug, list(slugs), scorer=OSA.distance, limit=3, score_cutoff=1, processor=str.lower
+    )
+    return [name for name, *_ in near]

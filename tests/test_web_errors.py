@@ -104,6 +104,8 @@ def test_an_unknown_slug_suggests_the_closest(client: FlaskClient) -> None:
     assert body["suggestions"][0]["slug"] == "gyokuro"
     body = is_problem(client.get("/api/v1/history?slug=green-teas"), 404)
     assert body["suggestions"][0]["slug"] == "green-tea"
+    body = is_problem(client.get("/api/v1/product/gyokuor.json"), 404)
+    assert body["suggestions"][0]["slug"] == "gyokuro", "two letters exchanged"
     assert is_problem(client.get("/api/v1/best/qqqqxxxxzzzz.json"), 404)["suggestions"] == []
 
 

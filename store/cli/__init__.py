@@ -13,14 +13,13 @@ import click
 from flask import Flask, current_app
 from flask.cli import AppGroup, get_version, version_option, with_appcontext
 from rapidfuzz import process
-from rapidfuzz.distance import OSA
 
 from store.files import DataDirectoryError, check_data_in
 from store.history import HistoryError
 from store.polls.locks import DamagedFileError
 from store.publishing.directories import Writer
 from store.settings import Settings
-from store.text import rfc3339
+from store.text import rfc3339, slips
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -94,12 +93,8 @@ def say_data(app: Flask) -> None:
 def unknown_slug(kind: str, slug: str, slugs: Iterable[str]) -> click.UsageError:
     """Return the error for a slug that is not among others, with those that come close."""
     slugs = list(slugs)
-    # two letters exchanged are one slip, which the score of alike words does not see in short ones
-    slips = process.extract(
-        slug, slugs, scorer=OSA.distance, limit=3, score_cutoff=1, processor=str.lower
-    )
     close = process.extract(slug, slugs, limit=3, score_cutoff=60, processor=str.lower)
-    names = list(dict.fromkeys(name for name, *_ in (*slips, *close)))[:3]
+    names = list(dict.fromkeys([*slips(slug, slugs), *(name for name, *_ in close)]))[:3]
     hint = f" Closest: {', '.join(names)}." if names else ""
     return click.UsageError(f'No {kind} has the slug "{slug}".{hint}')
 

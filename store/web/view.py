@@ -15,7 +15,7 @@ from store.records import Site
 from store.search import Hits, Kind
 from store.search.meaning import Meaning
 from store.snapshot import Snapshot
-from store.text import LICENCES
+from store.text import LICENCES, slips
 from store.web.as_of import Lines
 from store.web.errors import Suggestion
 
@@ -112,12 +112,14 @@ class View:
     def suggestions(self, slug: str, kind: Kind) -> list[Suggestion]:
         """Return the ranked categories, or the products, closest to an unknown slug."""
         snapshot, hits = self.snapshot, self.snapshot.summary.index.closest(slug, kind)
+        known = snapshot.product_slugs if kind == "brands" else snapshot.leaderboards
+        slugs = dict.fromkeys([*slips(slug, known), *(hit.slug for hit in hits)])
         if kind == "brands":
-            products = filter(None, (snapshot.product(hit.slug) for hit in hits))
+            products = filter(None, map(snapshot.product, slugs))
             return [
                 Suggestion(slug=p.slug, title=p.name, api=self.at.product(p.slug)) for p in products
             ]
-        boards = filter(None, (snapshot.leaderboards.get(hit.slug) for hit in hits))
+        boards = filter(None, map(snapshot.leaderboards.get, slugs))
         return [
             Suggestion(slug=b.slug, title=b.category.title, api=self.at.category(b.slug))
             for b in boards
