@@ -15,7 +15,7 @@ from store.records import MAX_SAMPLES, Category, Poll, ServedFailure
 from store.text import rfc3339
 
 OUTAGE_FAILURES = 10
-"""Failed polls in a row at which health is ``degraded`` (store/README.md, Publishing)."""
+"""Failed polls in a row at which health is ``degraded`` (store/cli/README.md, Monitoring)."""
 
 PUBLIC_REASONS: Mapping[ServedFailure | None, str] = {
     None: "an answer cost far more than was foreseen",

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from store.counting import under_present_names
 from store.line_codec import POLL_DECODER
+from store.rankings.merging import PLACES
 from store.rankings.products import ProductProfile
 from store.records import Category, Pick, Poll
 from store.web import lookup, verdicts
@@ -49,6 +50,7 @@ def product(view: View, query: OfProduct) -> dict[str, Any]:
     ]
     return {
         "product": profile,
+        "places": PLACES,
         "record": record,
         "standings": standings,
         "best": min(standings, key=lambda standing: quoted_first(standing[:2]), default=None),
