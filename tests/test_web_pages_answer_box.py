@@ -188,3 +188,13 @@ def test_only_rings_that_are_there_are_explained(reader: FlaskClient) -> None:
     """Asked once, an assistant has one square, which no ring tells from others."""
     assert "The newest answers, ringed, make the ranking." in text_of(reader, "/best/clear")
     assert "ringed" not in text_of(reader, "/best/once")
+
+
+def test_a_product_is_quoted_with_its_surest_first_place(tmp_path: Path) -> None:
+    """Not with that among the most products, where nobody knows whether it is chance."""
+    polls = [*weekly("small", STATES["clear"]), *weekly("large", [["XABCD"] * 4])]
+    titles = {slug: {"title": f"Best {slug}"} for slug in ("small", "large")}
+    client = app_over(write_data(tmp_path, categories=titles, polls=polls)).test_client()
+    verdict = client.get("/api/v1/product/x.json").get_json()["verdict"]
+    assert "#1 of 3 for small on" in verdict
+    assert "#1 of 3 for small" in text_of(client, "/product/x")

@@ -19,6 +19,9 @@ from store.text import LICENCES, slips
 from store.web.as_of import Lines
 from store.web.errors import Suggestion
 
+LEVEL_ORDER = tuple(sentences.LEVELS)
+"""Levels, the surest first."""
+
 
 class View:
     """A snapshot as readers see it, below one base URL.
@@ -126,10 +129,15 @@ class View:
         ]
 
 
-def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, int, str]:
-    """Order a product's places as its verdict quotes them: by rank, most entries, slug."""
+def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, bool, int, int, str]:
+    """Order a product's places as its verdict quotes them.
+
+    By rank, alone before tied, the surest ranking, most entries, slug: a large field is no merit
+    where nobody knows whether the place is chance.
+    """
     board, entry = place
-    return (entry.rank, -len(board.entries), board.slug)
+    level = LEVEL_ORDER.index(board.certainty.level)
+    return entry.rank, entry.tied, level, -len(board.entries), board.slug
 
 
 class Addresses(Struct, frozen=True):
