@@ -54,7 +54,8 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
     parts = [f"{len(due)} of {len(pairs)} due"]
     parts += ["being asked now"] if is_held(path_of(session.locks, name)) else []
     parts += [_in_words(batches, now)] if batches else []
-    parts += [f"its batches are paused {batch_pause}"] if assistant.batch and batch_pause else []
+    if assistant.batch and batch_pause:
+        parts.append(f"its batches are paused {batch_pause}".removesuffix("."))
     parts += [f"spent today {spent:.2f} USD"] if spent else []
     parts.append(f"last success {answered or 'never'}")
     category = next(iter(catalogue.categories.values()), None)
