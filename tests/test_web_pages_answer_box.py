@@ -34,6 +34,7 @@ STATES = {
     "points": [["YXU", "ZXV", "WXT", "XYZ"]] * 12,
     "behind": [["YXZ"] * 4] * 11 + [["ZXY", "WXY", "VXY", "UXY"]],
     "most": [["XYU", "YXV", "ZWX", "ZWTY"]] * 4,
+    "others": [["UX", "VX", "WX", "ZX"]] * 4,
     "once": [["XYZ", "XYZ", "XYZ", "YXZ"]],
     "missing": [["XYZ", "XYZ", "XYZ", ""]],
     "old": [["XYZ"] * 4, *[["XYZ", "XYZ", "XYZ", ""]] * 14],
@@ -74,8 +75,9 @@ def text_of(client: FlaskClient, path: str) -> str:
         (
             "most",
             "Too close to call",
-            "ask again, and Y or one of two others may come first. Z came",
+            "may come first. Z came first more often, 8 times, with",
         ),
+        ("others", "Clear lead", "U, V, W and Z came first more often, 4 times each, with"),
         ("once", "Asked only once", "Three of four assistants name it first. Each has answered"),
         ("missing", "Asked only once", "All three assistants that answered name it first."),
         ("old", "Clear lead", "All three assistants whose answers count name it first now."),

@@ -16,6 +16,7 @@ from store.rankings.sentences import (
     day_in_words,
     listed,
     number_in_words,
+    some,
     whose_count,
 )
 from store.snapshot import Snapshot
@@ -77,8 +78,10 @@ def level_in_words(board: Leaderboard) -> tuple[str, Tone]:
 
 
 def colours(board: Leaderboard) -> dict[ProductId, int]:
-    """Return the colours of the first products of a ranking, from 1."""
-    return {entry.product: number for number, entry in enumerate(board.entries[:COLOURS], 1)}
+    """Return the colours of a ranking's #1, then of first choices, then of others, from 1."""
+    choices = {board.entries[0].product, *(answer.answered.first for answer in board.counted)}
+    order = sorted(board.entries, key=lambda entry: entry.product not in choices)  # stable
+    return {entry.product: number for number, entry in enumerate(order[:COLOURS], 1)}
 
 
 def squares_now(board: Leaderboard) -> list[Square]:
@@ -147,10 +150,7 @@ def _missing_choices(board: Leaderboard, snapshot: Snapshot) -> Iterator[Choices
 
 
 def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
-    """Return what the level rests on, in one to three sentences for people.
-
-    Points decide a level, which first places alone may not show: then that is said, too.
-    """
+    """Return what the level rests on, for people; also that first places would say otherwise."""
     sure = board.certainty
     if sure.level == "unmeasured" and len(board.firsts) == 1:
         return f"{_votes(board)}. {_once(board)}"
@@ -166,11 +166,13 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str
         rival = _rival(board)
         said = _close(board, firsts, rival, name)
         shown.add(rival)
-    often = max(firsts, key=lambda product: (firsts[product], product in shown))
-    if often in shown or sure.level == "unmeasured":
+    most = max(firsts.values())
+    often = [product for product, count in firsts.items() if count == most]
+    if sure.level == "unmeasured" or not shown.isdisjoint(often):
         return said
-    most_often = f"{name(often)} came first most often, {firsts[often]} times"
-    return f"{said} {most_often}, but has fewer points in the latest answers."
+    times = f"{most} times{' each' if len(often) > 1 else ''}"
+    more = f"{some([name(product) for product in often])} came first more often, {times}"
+    return f"{said} {more}, with fewer points in the latest answers."
 
 
 def _clear(board: Leaderboard, firsts: Counter[ProductId]) -> str:
