@@ -260,6 +260,14 @@ def test_two_products_are_compared_in_one_call(app: Flask) -> None:
     assert comparison["page"].endswith(f"/compare?a={one.slug}&b={other.slug}")
 
 
+def test_names_that_nobody_knows_are_told(app: Flask) -> None:
+    """Else what is found of their kind would be taken for an answer about them."""
+    result = used(app, "search_best", q="1Password or Bitwarden")
+    assert result["structuredContent"]["unknownNames"] == ["1Password", "Bitwarden"]
+    said = "No assistant has named a product called “1Password” or “Bitwarden”."
+    assert result["content"][0]["text"].startswith(said)
+
+
 def test_what_changed_is_told_in_one_call(app: Flask) -> None:
     """Asked so, search brings the newest changes, of what is named if anything is."""
     body = app.test_client().get("/api/v1/changes.json").get_json()

@@ -24,8 +24,7 @@ from store.web.view import View
 
 TOP = 3
 """First places of a category that a hit of ``search_best`` names; its record has them all."""
-NEWEST_CHANGES = 10
-MOST_FIRST_PLACES = 20
+NEWEST_CHANGES, MOST_FIRST_PLACES = 10, 20
 NEWS = ("changes", "leaders", "firstPlaces", "total", "lastChecked")
 """Members of the list of changes that an answer has, if they are asked for."""
 _NEWS = re.compile(
@@ -127,6 +126,7 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
         "sentence": comparisons.in_words(*pair, view),
         "page": view.at.compare_page(*(product.slug for product in pair)),
     }
+    results["unknownNames"] = [] if pair else lookup.unknown_names(query.q, view)
     results |= dict.fromkeys(NEWS)
     sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
     if asks_for_news and (sure or FILLERS.issuperset(words_of(topic))):  # else it is not here
