@@ -435,6 +435,16 @@ def test_a_limit_that_is_reached_is_no_failure(
     assert (done.exit_code, limit in done.output, polled(data)) == (0, True, 0)
 
 
+def test_trying_shows_no_part_of_a_key(tmp_path: Path) -> None:
+    """An error that a provider sends as a success is redacted like any other."""
+    said = {"error": {"message": "Incorrect API key provided: sk-canary-7e"}}
+    with serving() as server:
+        data = write_real(tmp_path / "data", server.url, ["crm"], names=["GPT"])
+        server.follow({"gpt": [{"body": said}]})
+        done = run(data, "--try")
+    assert (done.exit_code, "canary" in done.output) == (1, False)
+
+
 def test_a_run_says_what_nobody_knows_the_cost_of(tmp_path: Path) -> None:
     """What a limit counts as spent is in the total, though no answer came."""
     with serving() as server:

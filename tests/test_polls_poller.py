@@ -148,8 +148,25 @@ def test_the_parts_of_a_runs_limit_are_equal(tmp_path: Path, provider: Replaying
     alone = PollingWorld(tmp_path / "a", provider.url, 20, concurrency=1).ask("GPT", run_usd=0.08)
     one = PollingWorld(tmp_path / "b", provider.url, 20, concurrency=1).due("GPT", run_usd=0.32)
     assert alone.limit == "--max-usd 0.08 is reached"
-    assert one.limit == "its equal share of the limit is used up"
+    assert one.limit == "its equal share of the limit pays for no further question"
     assert 0 < alone.polled == one.polled < 20
+
+
+def test_a_limit_is_shared_among_those_that_can_be_asked(
+    tmp_path: Path, provider: Replaying
+) -> None:
+    """Who is paused, lacks a key or has nothing due leaves its part to the others."""
+    provider.follow({"claude": [{"status": 401, "body": {"error": {"message": "no"}}}]})
+    world = PollingWorld(tmp_path / "data", provider.url, 2)
+    assert world.due("Claude").pause
+    session = world.session()
+    state = session.polling.look(session.catalogue)
+    able = [who.name for who in session.catalogue.assistants if session.can_be_asked(who, state)]
+    assert able == ["GPT", "Gemini", "Grok"]
+    environ = session.settings.environ
+    assert isinstance(environ, dict)
+    environ.clear()
+    assert not any(session.can_be_asked(who, state) for who in session.catalogue.assistants)
 
 
 def test_a_stop_records_what_was_sent_and_nothing_else(tmp_path: Path, provider: Replaying) -> None:
@@ -207,7 +224,7 @@ def test_a_clock_that_does_not_fit_the_providers_asks_nothing_more(
     if pauses:
         [poll] = session.polls()
         assert poll.failure == "http"
-        assert datetime.fromisoformat(poll.polled_at) == NOW + timedelta(hours=hours)
+        assert datetime.fromisoformat(poll.polled_at) == NOW + timedelta(hours=min(hours, 0))
 
 
 def test_a_clock_that_was_never_set_asks_nobody(session: PollingWorld) -> None:

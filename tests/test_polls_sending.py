@@ -470,6 +470,7 @@ def test_a_key_in_a_reply_is_taken_out(provider: Replaying) -> None:
         (401, "Bad key sk-c********77f1 given", "Bad key sk-c********77f1 given"),
         (429, "key ending in c5b8e77f1", "key ending in [redacted]"),
         (200, "a canary-coloured kettle", "a canary-coloured kettle"),
+        (200, "your key is sk-canary-aaaa", "your key is [redacted]"),
     ],
 )
 def test_a_part_of_a_key_in_a_failure_is_taken_out_too(

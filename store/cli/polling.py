@@ -137,7 +137,7 @@ def poll(  # noqa: PLR0913 - a command's options
     polling = PollingReader(history, Clock((lambda: at) if at else utc_now))
     record = partial(append, history, catalogue)
     chosen = _assistants(catalogue, models)
-    session = PollSession(settings, catalogue, polling, record, threading.Event(), max_usd, chosen)
+    session = PollSession(settings, catalogue, polling, record, threading.Event(), max_usd)
     if at and any(assistant.api != "sample" for assistant in session.catalogue.assistants):
         raise click.UsageError("--at is only for data whose assistants are all of api sample.")
     if show:
@@ -185,6 +185,10 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     if not (calls or plan.cancel or (is_open and rounds)):
         click.echo("Nothing is due." if rounds else "Nothing is to be asked.")
         return not state.unread
+    names = {pair.assistant.name for pair in calls}
+    session.asked = [
+        a for a in run.assistants if a.name in names and session.can_be_asked(a, state)
+    ]
     check_ready(session, pretends=run.pretends)
     # what is due is read anew in each turn, after the lock is had
     results = carry_out(run, [None] if plan.cancel or rounds else passes, len(calls))

@@ -216,7 +216,7 @@ def outcome_of(
     parsed = text if isinstance(text, Failure) else answer_parsing.read(text)
     answer = parsed if isinstance(parsed, Answer) else None
     failure = parsed if isinstance(parsed, Failure) else None
-    error = _shown(failure.error, key, parts=True) if failure else None
+    error = _shown(failure.error, key) if failure else None
     if failure and failure.excerpt:
         error = f'{error} It begins: "{_shown(failure.excerpt, key)}"'
     tokens = reply.tokens
@@ -247,7 +247,7 @@ def outcome_of(
     return Outcome(poll, reply.pause, reply.at)
 
 
-def _shown(text: str, key: str | None, *, parts: bool = False) -> str:
+def _shown(text: str, key: str | None) -> str:
     """Return text from outside, cleaned and cut; the key goes between, so that none is left."""
-    whole: str = secrets.redact(key, clean(text), parts=parts)
+    whole: str = secrets.redact(key, clean(text), part=secrets.FAILURE_PART)
     return whole if len(whole) <= SHOWN else f"{whole[:SHOWN]}…"

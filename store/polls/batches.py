@@ -47,7 +47,7 @@ SIZE = 64 << 20
 """Bytes of results at most: 200 answers with all their reasoning are some 10 MB."""
 REFUSALS = frozenset(range(300, 500)) - {408, 409}
 """Statuses that say that no batch was made; after a time-out or a conflict it may have been."""
-SHARE_IS_USED = "its equal share of the limit is used up"
+SHARE_IS_USED = "its equal share of the limit pays for no further question"
 UNCLEAR = "The provider did not say whether it took the batch"
 
 
@@ -395,7 +395,8 @@ def _part(among: Sequence[Assistant], assistant: Assistant, session: PollSession
     They take categories in the same order, too: else one-sided rankings would follow.
     """
     question = next((category.question for category in session.catalogue.categories.values()), "")
-    total = sum(reserve_each(other, question) for other in among if not missing_prices(other))
+    sharing = {other.name: other for other in (*among, assistant) if not missing_prices(other)}
+    total = sum(reserve_each(other, question) for other in sharing.values())
     return reserve_each(assistant, question) / total if total else 1
 
 

@@ -19,7 +19,7 @@ from store.polls.prices import at_most, at_reduced_price, micros, missing_prices
 from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Tokens
 from store.polls.providers.provider import Prompt
-from store.polls.secrets import Unready
+from store.polls.secrets import FAILURE_PART, Unready, redact
 from store.polls.sending import Unsent
 from store.polls.session import PollSession
 from store.polls.spending import Charge
@@ -167,9 +167,11 @@ def ask_whether_there(session: PollSession, assistant: Assistant) -> tuple[str, 
     if isinstance(reply, Unsent):
         return f"{name}: not asked; {reply.reason or 'it was stopped'}", False
     if isinstance(reply.outcome, Failure):
-        return f"{name}: {reply.outcome.error}", False
+        said = redact(sender.secret, reply.outcome.error, part=FAILURE_PART)
+        return f"{name}: {said}", False
     cost = price_of(plain, reply)
-    price = "at a price that models.json does not give" if cost is None else f"{cost:.6f} USD"
+    unpriced = "at a price that models.json does not give" if reply.tokens else "tokens not counted"
+    price = unpriced if cost is None else f"{cost:.6f} USD"
     tier = f" in tier {reply.tier}" if assistant.tier else ""
     model = reply.served_model or "a model without a name"
     sentence = f"{name}: {model} answers{tier} after {reply.latency_ms} ms, {price}"

@@ -23,8 +23,9 @@ from store.records import Assistant, Problem, Site
 REDACTED = "[redacted]"
 SHORTEST = 8
 """Shorter values are not secrets but placeholders, such as a local server's "ollama"."""
-PART = 6
-"""Characters in a row by which a part of a key is known; vendors show four, to tell keys apart."""
+FAILURE_PART, ANSWER_PART = 6, 12
+"""Characters in a row by which a part of a key is known, in what a provider says of a failure
+(vendors show four, to tell keys apart) and in an answer, whose words may be those of a key."""
 LONGEST_NAME = 24
 """Characters beyond which a name with small letters and digits is taken for a key."""
 PASTED = (
@@ -165,42 +166,43 @@ def why_no_batches(assistant: Assistant) -> str | None:
     return None
 
 
-def redact(key: str | None, value: Any, *, parts: bool = False) -> Any:
+def redact(key: str | None, value: Any, *, part: int = ANSWER_PART) -> Any:
     """Return a text, or all texts in lists and objects, with the key replaced by a mark.
 
-    With ``parts`` so is whatever has ``PART`` characters in common with it: for what a provider
-    says of a failure, not for answers, whose words may happen to be part of a key.
+    So is whatever has ``part`` characters in a row in common with it.
     """
     if not key or len(key) < SHORTEST:
         return value
     if isinstance(value, str):
-        return _without_parts(key, value) if parts else value.replace(key, REDACTED)
+        return _without_parts(key, value, min(part, len(key)))
     if isinstance(value, list | tuple):
-        return [redact(key, item, parts=parts) for item in value]
+        return [redact(key, item, part=part) for item in value]
     if isinstance(value, dict):
-        return {name: redact(key, item, parts=parts) for name, item in value.items()}
+        return {name: redact(key, item, part=part) for name, item in value.items()}
     return value
 
 
-def redact_body(key: str | None, body: bytes, *, parts: bool = False) -> bytes:
+def redact_body(key: str | None, body: bytes, *, part: int = ANSWER_PART) -> bytes:
     """Return a body without the key, escaped or not; nothing of JSON too deep to be searched."""
     if not key or len(key) < SHORTEST:
         return body
     if b"\\" in body:
         try:
-            return msgspec.json.encode(redact(key, msgspec.json.decode(body), parts=parts))
+            return msgspec.json.encode(redact(key, msgspec.json.decode(body), part=part))
         except RecursionError:
             return b""
         except (ValueError, OverflowError):  # not JSON, or a number that nobody can write
             pass
-    text: str = redact(key, body.decode(errors="surrogateescape"), parts=parts)
+    text: str = redact(key, body.decode(errors="surrogateescape"), part=part)
     return text.encode(errors="surrogateescape")
 
 
-def _without_parts(key: str, text: str) -> str:
-    parts = {key[at : at + PART] for at in range(len(key) - PART + 1)}
-    starts = (at for at in range(len(text)) if text[at : at + PART] in parts)
-    hidden = {at + offset for at in starts for offset in range(PART)}
+def _without_parts(key: str, text: str, size: int) -> str:
+    parts = {key[at : at + size] for at in range(len(key) - size + 1)}
+    if not any(part in text for part in parts):
+        return text
+    starts = (at for at in range(len(text)) if text[at : at + size] in parts)
+    hidden = {at + offset for at in starts for offset in range(size)}
     runs = groupby(range(len(text)), hidden.__contains__)
     return "".join(
         REDACTED if is_part else "".join(text[at] for at in run) for is_part, run in runs

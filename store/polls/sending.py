@@ -287,12 +287,13 @@ class Sender:
                     return lost("http", f"The reply is larger than {self.limits.size:,} bytes.")
                 if self.elapsed() > deadline:
                     return self._late()
-            has_failed = response.status_code >= HTTPStatus.BAD_REQUEST
+            is_answer = response.status_code < HTTPStatus.BAD_REQUEST
+            part = secrets.ANSWER_PART if is_answer else secrets.FAILURE_PART
             headers = {
-                name.lower(): secrets.redact(self.secret, value, parts=has_failed)
+                name.lower(): secrets.redact(self.secret, value, part=part)
                 for name, value in response.headers.items()
             }
-            clean = secrets.redact_body(self.secret, bytes(body), parts=has_failed)
+            clean = secrets.redact_body(self.secret, bytes(body), part=part)
             return Response(response.status_code, headers, clean)
 
     def _late(self) -> Response:

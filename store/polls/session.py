@@ -23,7 +23,7 @@ from store.polls.spending import Budget
 from store.rankings.poll_states import Pause, pause_reason
 from store.rankings.sentences import listed
 from store.records import Assistant, Poll
-from store.settings import Settings
+from store.settings import Settings, SettingsError
 from store.text import rfc3339
 
 SHORT_OF_FILES = (errno.EMFILE, errno.ENFILE)
@@ -111,7 +111,7 @@ class PollSession:
 
     ``record`` appends polls to history; what it would refuse, ``polling.history.check_appendable``
     refuses before anything is asked. A run may spend ``run_usd``, of which each of the ``asked``
-    assistants (all, if none is named) has its part; site.json limits the day.
+    assistants has its part; site.json limits the day.
     """
 
     def __init__(
@@ -122,9 +122,8 @@ class PollSession:
         record: Callable[[Sequence[Poll], str], Sequence[Poll]],
         stop: threading.Event,
         run_usd: float | None = None,
-        asked: Sequence[Assistant] = (),
     ) -> None:
-        self.asked = asked or catalogue.assistants
+        self.asked: Sequence[Assistant] = catalogue.assistants
         self.settings = settings
         self.catalogue = catalogue
         self.polling = polling
@@ -166,6 +165,14 @@ class PollSession:
             clock=self.clock,
         )
 
+    def can_be_asked(self, assistant: Assistant, state: PollingState) -> bool:
+        """Return whether it is neither paused nor lacks what it needs."""
+        try:
+            self.sender(assistant)
+        except (Unready, SettingsError):
+            return False
+        return state.pause_of(assistant.name, self.clock.now()) is None
+
     def pairs(self, assistant: Assistant, slugs: Sequence[str] = ()) -> list[Pair]:
         """Return the questions to an assistant in these categories, or in all."""
         categories = self.catalogue.categories
@@ -180,16 +187,15 @@ class PollSession:
     def append(self, outcome: Outcome, summary: Summary, instrument: str | None) -> None:
         """Append a poll to history with its instrument and the end of its pause; then count it.
 
-        Where the clocks differ its time is the provider's.
+        Where the clocks differ its time is the earlier of the two.
 
         Raises:
             HistoryError, OSError: it is not recorded.
         """
         poll, now, pause = outcome.poll, self.clock.now(), None
         poll = msgspec.structs.replace(poll, instrument=instrument or msgspec.UNSET)
-        # one wrong reply from further ahead would keep its category from being asked
-        if outcome.at and outcome.at <= now + timedelta(days=1):
-            now = outcome.at
+        if outcome.at:  # a record from ahead would keep its category from being asked
+            now = min(now, outcome.at)
         if outcome.pause is not None:
             until = (now + timedelta(seconds=outcome.pause)).replace(microsecond=0)
             is_stated = poll.failure == "rate_limited"
