@@ -437,7 +437,7 @@ def test_a_limit_that_is_reached_is_no_failure(
 
 def test_trying_shows_no_part_of_a_key(tmp_path: Path) -> None:
     """An error that a provider sends as a success is redacted like any other."""
-    said = {"error": {"message": "Incorrect API key provided: sk-canary-7e"}}
+    said = {"error": {"message": "Incorrect API key provided: sk-canary"}}
     with serving() as server:
         data = write_real(tmp_path / "data", server.url, ["crm"], names=["GPT"])
         server.follow({"gpt": [{"body": said}]})
