@@ -420,9 +420,9 @@ def test_a_key_over_plain_http_is_a_warning(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cap", "arguments", "limit"),
     [
-        (None, ("crm", "--max-usd", "0"), "GPT: --max-usd 0 is reached"),
-        (0.03, ("crm",), "GPT: daily_usd 0.03 of site.json is reached until 00:00 UTC"),
-        (0.001, ("--status",), "daily_usd 0.001 of site.json is reached until 00:00 UTC"),
+        (None, ("crm", "--max-usd", "0"), "GPT: --max-usd 0 is too small: a question may cost 0.0"),
+        (0.03, ("crm",), "GPT: daily_usd 0.03 of site.json is too small: a question"),
+        (0.001, ("--status",), "daily_usd 0.001 of site.json is too small: a question may cost"),
     ],
 )
 def test_a_limit_that_is_reached_is_no_failure(
@@ -492,6 +492,22 @@ def test_a_pause_that_its_provider_named_is_kept_by_all(real: Path) -> None:
     done = run(real, "vpn", "--model", "GPT")
     assert (done.exit_code, polled(real)) == (1, 1)
     assert "its provider named the time, so nothing asks it before" in done.output
+    tried = run(real, "--try", "--model", "GPT")
+    assert (tried.exit_code, f"GPT: not asked, for it is paused until {rest}" in tried.output) == (
+        1,
+        True,
+    )
+
+
+def test_failed_questions_that_wait_are_told(real: Path) -> None:
+    """Nothing is due after failures, and who has mended what was wrong is told what to run."""
+    now = rfc3339(datetime.now(UTC))
+    models = ("GPT", "Claude", "Gemini", "Grok")
+    for slug in ("crm", "vpn"):
+        append(real, [failed(model, "http", now, slug=slug) for model in models])
+    done = run(real, "--due")
+    said = "Nothing is due. 8 failed questions will be asked again later; --all asks now."
+    assert (done.exit_code, said in done.output) == (0, True)
 
 
 def test_nothing_real_is_added_to_invented_answers(sample: Path) -> None:
@@ -586,7 +602,10 @@ def test_what_is_reserved_is_spent_until_it_is_settled(tmp_path: Path) -> None:
     today = datetime.now(UTC).date().isoformat()
     (data / ".locks").mkdir()
     (data / ".locks" / "spent.json").write_text(json.dumps({"day": today, "micros": 120_000}))
-    assert "Spent today: 0.12 of 1 USD." in run(data, "--status").output
+    assert (
+        "Spent today: 0.12 of 1 USD, 0.12 of it for batches on their way and calls"
+        in run(data, "--status").output
+    )
     (data / ".locks" / "spent.json").unlink()
     (data / ".locks" / "spent.json").mkdir()
     assert "Spent today: 0.00 of 1 USD." in run(data, "--status").output

@@ -143,7 +143,8 @@ def poll(  # noqa: PLR0913 - a command's options
     if show:
         sys.exit(0 if _show(session, chosen) else 1)
     if attempt:
-        answers = [ask_whether_there(session, assistant) for assistant in chosen]
+        state = session.polling.look(session.catalogue)
+        answers = [ask_whether_there(session, assistant, state) for assistant in chosen]
         click.echo("\n".join(sentence for sentence, _ in answers))
         sys.exit(0 if all(is_well for _, is_well in answers) else 1)
     rounds = Rounds.of(session.catalogue.site, samples) if due else None
@@ -183,7 +184,11 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
         return not state.unread
     is_open = any(session.files.open_of(a.name, session.catalogue) for a in run.assistants)
     if not (calls or plan.cancel or (is_open and rounds)):
-        click.echo("Nothing is due." if rounds else "Nothing is to be asked.")
+        failed = sum(bool((own := state.of(pair)) and own.failure) for pair in pairs)
+        wait = f" {plural(failed, 'failed question')} will be asked again later; --all asks now."
+        click.echo(
+            f"Nothing is due.{wait if failed else ''}" if rounds else "Nothing is to be asked."
+        )
         return not state.unread
     names = {pair.assistant.name for pair in calls}
     session.asked = [
@@ -269,7 +274,9 @@ def _show(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     today = rfc3339(session.clock.now())[:10]
     spent = session.polling.usd_on(today) if session.budget.fault() else session.budget.usd_today()
     of = "" if session.budget.daily_usd is None else f" of {session.budget.daily_usd:g}"
-    click.echo(f"Spent today: {spent:.2f}{of} USD.")
+    unknown = spent - session.polling.usd_on(today)
+    more = f", {unknown:.2f} of it for batches on their way and calls of unknown cost"
+    click.echo(f"Spent today: {spent:.2f}{of} USD{more if round(unknown, 2) else ''}.")
     server = "A server polls on schedule."
     click.echo(server if is_scheduled else f"No{server[1:-1]}; one with POLL_ENABLED=1 would.")
     return not faults and all(len(lines) == 1 for lines in statuses)

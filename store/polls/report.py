@@ -146,14 +146,20 @@ def _costs(
     return None if expected is None or most is None else (expected, most)
 
 
-def ask_whether_there(session: PollSession, assistant: Assistant) -> tuple[str, bool]:
+def ask_whether_there(
+    session: PollSession, assistant: Assistant, state: PollingState
+) -> tuple[str, bool]:
     """Ask an assistant whether it is there; return a sentence, and whether it answered.
 
-    Nothing is recorded but what it cost.
+    Nothing is recorded but what it cost. A pause that its provider named is kept.
     """
     name = assistant.name
-    if assistant.api == "sample":
-        return f"{name}: a sample assistant, always there and free", True
+    pause = state.pause_of(name, session.clock.now())
+    if assistant.api == "sample" or (pause and pause.stated):
+        why = (
+            f"not asked, for it is paused {pause}" if pause else "a sample assistant, always there"
+        )
+        return f"{name}: {why}", pause is None
     plain = replace(assistant, structured="prompt", web_search=False)
     try:
         sender = session.sender(plain)

@@ -108,10 +108,12 @@ class Budget:
         """Return the limit that so many more micro-dollars would pass, as a state in words."""
         if amount <= self.available():
             return None
-        run = self.run_usd
-        if run is not None and self.run_spent + amount > micros(run):
-            return f"--max-usd {run:g} is reached"
-        return f"daily_usd {self.daily_usd:g} of site.json is reached until 00:00 UTC"
+        usd, limit, end = self.daily_usd or 0, "daily_usd {:g} of site.json", " until 00:00 UTC"
+        if self.run_usd is not None and self.run_spent + amount > micros(self.run_usd):
+            usd, limit, end = self.run_usd, "--max-usd {:g}", ""
+        if amount > micros(usd):
+            end = f": a question may cost {amount / 1e6:.4f} USD"
+        return f"{limit.format(usd)} is {'too small' if amount > micros(usd) else 'reached'}{end}"
 
     def usd_today(self) -> float:
         """Return what was spent or reserved today, in US dollars."""
