@@ -279,6 +279,7 @@ def test_until_clear_ends_where_nobody_answers(
         (("crm", "--at", "yesterday"), 2, '"yesterday" is not a time such as 2026-11-02T06:00:00Z'),
         (("crm", "--at", "2199-11-02T06:00:00Z"), 2, "is before 2020 or still to come"),
         (("crm", "--at", "2019-12-31T23:59:59Z"), 2, "is before 2020 or still to come"),
+        (("--due", "--all"), 2, "--all asks what is not due, too; leave out --due."),
         (("crm", "--max-usd", "-1"), 2, "-1.0 is not in the range"),
         (("crm", "--max-usd", "nan"), 2, '"nan" is not an amount'),
         (("crm", "--max-usd", "inf"), 2, "inf is not in the range"),

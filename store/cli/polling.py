@@ -128,6 +128,8 @@ def poll(  # noqa: PLR0913 - a command's options
         raise click.UsageError(
             "Say what to poll: one or more SLUGs, --due, --all or --until-clear."
         )
+    if everything and due:
+        raise click.UsageError("--all asks what is not due, too; leave out --due.")
     if until_clear and (due or samples):
         raise click.UsageError("--until-clear goes with neither --due nor --samples.")
     if max_usd is not None and math.isnan(max_usd):  # which a range lets through
@@ -395,7 +397,7 @@ def summarise(results: Mapping[str, Summary], idle: str) -> bool:
         if pause := summary.pause:
             way = f'`flask poll --due --model "{name}"` asks one question first'
             way = "its provider named the time, so nothing asks it before" if pause.stated else way
-            click.echo(f"  paused: {pause}; {way}")
+            click.echo(f"  paused: {f'{pause}'.removesuffix('.')}; {way}")
         if summary.fault:
             click.echo(f"  not asked on: {summary.fault}")
         for sentence in dict.fromkeys(summary.wrong):
