@@ -4,13 +4,16 @@
 
 DIR is a data directory with sample assistants that may be written to, such as scale.py fills.
 Printed are the reader's median and 99th percentile in ms, the median over rounds that take turns:
-alone, beside a client that searches without pause, the same query or never the same, and beside
-``flask poll --all``; then the seconds from a poll's append until its answer names it, beside new
-searches; and the slowest of the longest hostile queries in ms.
+alone; beside a client that searches without pause, the same query or never the same; beside
+``flask poll --all`` at the pace of real assistants (a provider on loopback, a second a reply, 60
+requests a minute each as models.json has it unless told) and as fast as sample assistants answer;
+then the seconds from a poll's append until its answer names it, beside new searches; and the
+slowest of the longest hostile queries in ms.
 """
 
 import http.client
 import itertools
+import json
 import random
 import subprocess
 import sys
@@ -30,6 +33,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import servers
 from builders import answered
+from processes import CANARY, provider
 
 from store.store import Store
 
@@ -91,18 +95,50 @@ def searching(port: int, queries: Iterator[str]) -> Iterator[None]:
 def polling(directory: Path) -> Iterator[None]:
     """Poll every category meanwhile, by another process as an operator's timer does."""
     command = [sys.executable, "-m", "flask", "poll", "--all"]
-    environ = {"DATA_DIR": str(directory), "PATH": "/usr/bin:/bin"}
+    environ = {"DATA_DIR": str(directory), "PATH": "/usr/bin:/bin", "POLL_TEST_KEY": CANARY}
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command, cwd=servers.ROOT, env=environ, stdout=output, stderr=output
         )
-        time.sleep(3)  # until it asks
+        time.sleep(5)  # until it asks
         try:
             yield
             assert process.poll() is None, "the round ended before the measurement"
         finally:
             process.terminate()
             process.wait()
+
+
+@contextmanager
+def polling_real(directory: Path) -> Iterator[None]:
+    """Poll every category meanwhile, each assistant at a provider that takes a second."""
+    file = directory / "models.json"
+    sample = file.read_bytes()
+    with provider() as replies:
+        models = [
+            {
+                "name": model["name"],
+                "api": "chat",
+                "model": model["name"],
+                "base_url": f"{replies.url}/v1",
+                "key_env": "POLL_TEST_KEY",
+                "usd_per_million_input": 2,
+                "usd_per_million_output": 10,
+            }
+            for model in json.loads(sample)["models"]
+        ]
+        replies.follow(
+            {
+                model["model"]: [{"picks": ["Alpha", "Beta", "Gamma"], "delay": 1}]
+                for model in models
+            }
+        )
+        file.write_text(json.dumps({"version": 1, "models": models}))
+        try:
+            with polling(directory):
+                yield
+        finally:
+            file.write_bytes(sample)
 
 
 def waits(port: int) -> tuple[float, float]:
@@ -152,7 +188,8 @@ def main(directory: Path, rounds: int) -> None:
             "alone": nullcontext,
             "beside one search": lambda: searching(port, itertools.repeat("crm")),
             "beside new searches": lambda: searching(port, queries),
-            "beside flask poll --all": lambda: polling(directory),
+            "beside flask poll --all, real pace": lambda: polling_real(directory),
+            "beside flask poll --all, sample assistants": lambda: polling(directory),
         }
         waits(port)  # bodies made, index ready
         times: dict[str, list[tuple[float, float]]] = {name: [] for name in beside}
