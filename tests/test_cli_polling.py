@@ -330,6 +330,10 @@ def test_a_dry_run_says_what_it_would_cost(real: Path) -> None:
     assert lines[-1].startswith("In all: 0.13 USD expected, 0.33 USD at most, if no question has")
     assert lines[-1].endswith("Nothing was sent.")
     assert not (real / ".locks").exists()
+    more = run(real, "--all", "--dry-run", "--max-usd", "0.1").stdout.splitlines()
+    assert [line for line in more if line not in lines] == [
+        "--max-usd 0.1 ends it before all is asked."
+    ]
 
 
 def test_a_dry_run_says_which_price_is_unknown(real: Path, sample: Path) -> None:
@@ -481,7 +485,7 @@ def test_a_pause_that_is_met_needs_a_person(real: Path) -> None:
     rest = rfc3339(now + timedelta(hours=3))
     append(real, [failed("GPT", "auth", rfc3339(now), slug="vpn", cooldown_until=rest)])
     done = run(real, "--due", "--max-usd", "0")
-    assert (done.exit_code, f"  paused: until {rest}" in done.output) == (1, True)
+    assert (done.exit_code, f"  paused until {rest}" in done.output) == (1, True)
     assert '`flask poll --due --model "GPT"` asks one question first' in done.output
 
 
@@ -559,7 +563,8 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
     lines = [line for line in done.stdout.splitlines() if "is not set" not in line]
     assert lines == [
         f"GPT: 0 of 2 due, last success {at(days=2)}",
-        f"GPT is paused until {rest}: It failed: auth.",
+        f"GPT is paused until {rest}: It failed: auth; "
+        '`flask poll --due --model "GPT"` asks one question first.',
         "Claude: 2 of 2 due, last success never",
         "Gemini: 2 of 2 due, being asked now, last success never",
         "Grok: 2 of 2 due, last success never",

@@ -140,6 +140,7 @@ def test_a_signal_ends_a_poll_with_one_record(
         until(lambda: len(asked.seen()) >= before + 2)
         process.send_signal(number)
         assert process.wait(60) == 1
+    assert "Stopped before all was asked" in data.with_name(f"{data.name}.log").read_text()
     assert [poll.failure for poll in polls(data)] == ["interrupted"] * 2
     asked.follow({})
     assert flask_here(data, "poll", "--due", "--model", "GPT").exit_code == 0

@@ -61,7 +61,7 @@ def test_what_a_provider_states_is_charged_and_pauses_it(
     done = flask_here(data, "poll", "--all")
     assert (done.exit_code, len(asked.seen()) - before) == (1, 1)
     assert "Grok: 1 answered, 3 left for next time, 1.6000 USD" in done.output
-    assert re.search("  paused: until 20.*Z: it cost 1.6 USD; 0.04", done.output)
+    assert re.search("  paused until 20.*Z: it cost 1.6 USD; 0.04", done.output)
     assert [poll.usage and poll.usage.usd for poll in polls(data)] == [1.6]
     if not kept:
         (data / ".locks" / "spent.json").unlink()
@@ -218,7 +218,7 @@ def test_a_pause_outlives_the_process_and_ends_with_an_answer(
         until(lambda: "Grok is paused until 20" in reasons(url))
         done = flask_here(data, "poll", "--due")
         assert (done.exit_code, "Grok: nothing was asked\n" in done.stdout) == (1, True)
-        assert '; `flask poll --due --model "Grok"` asks one question first\n' in done.stdout
+        assert '; `flask poll --due --model "Grok"` asks one question first.\n' in done.stdout
         assert len(asked.seen()) == before
         done = flask_here(data, "poll", "--due", "--model", "Grok")
         assert (done.exit_code, " answered" in done.output) == (0, True), done.output

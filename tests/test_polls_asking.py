@@ -106,7 +106,7 @@ def test_what_was_mended_is_noted(provider: Replaying) -> None:
         ({"text": ""}, "empty", "The model answered with no text."),
         ({"status": 500}, "http", "The provider answered HTTP 500"),
         ({"status": 401}, "auth", "The provider answered HTTP 401"),
-        ({"fault": "drop"}, "network", "The provider could not be reached (RemoteDisconnected)."),
+        ({"fault": "drop"}, "network", "The connection broke (RemoteDisconnected)."),
     ],
 )
 def test_a_failure_becomes_a_poll_too(

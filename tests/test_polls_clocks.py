@@ -41,29 +41,29 @@ def test_a_clock_that_was_never_set_sends_nothing() -> None:
 def test_a_date_ten_minutes_off_is_a_misfit(sign: int) -> None:
     """Ten minutes are forgiven, either way; a second more is not."""
     clock = Hands().clock
-    assert clock.compare(NOW + sign * CLOCK_TOLERANCE, NOW) is None
-    assert clock.compare(NOW + sign * (CLOCK_TOLERANCE + SECOND), NOW) is not None
+    assert clock.compare(NOW + sign * CLOCK_TOLERANCE, NOW, "A") is None
+    assert clock.compare(NOW + sign * (CLOCK_TOLERANCE + SECOND), NOW, "A") is not None
 
 
 def test_a_date_may_be_from_any_moment_of_the_exchange() -> None:
     """A reply that took five minutes was dated when it began."""
     hands = Hands()
     hands.pass_by(timedelta(minutes=9))
-    assert hands.clock.compare(NOW - CLOCK_TOLERANCE, NOW) is None
+    assert hands.clock.compare(NOW - CLOCK_TOLERANCE, NOW, "A") is None
 
 
 def test_after_a_misfit_nothing_is_sent_until_the_clock_agrees() -> None:
     """The provider's date and the time since then are what the clock must come to."""
     hands = Hands()
     theirs = NOW + timedelta(days=1)
-    assert hands.clock.compare(theirs, NOW) == (
-        "This machine's clock says 2026-11-20T06:00:00Z, the provider's 2026-11-21T06:00:00Z. "
-        "The answer was not counted."
+    assert hands.clock.compare(theirs, NOW, "A") == (
+        "This machine's clock says 2026-11-20T06:00:00Z, that of A's provider "
+        "2026-11-21T06:00:00Z. The answer was not counted."
     )
     hands.pass_by(timedelta(hours=1))
     assert hands.clock.fault() == (
-        "This machine's clock says 2026-11-20T07:00:00Z, the provider's 2026-11-21T07:00:00Z. "
-        "Nothing is sent until they agree."
+        "This machine's clock says 2026-11-20T07:00:00Z, that of A's provider "
+        "2026-11-21T07:00:00Z. Nothing is sent until they agree."
     )
     hands.now += timedelta(days=1)
     assert hands.clock.fault() is None
@@ -74,8 +74,8 @@ def test_after_a_misfit_nothing_is_sent_until_the_clock_agrees() -> None:
 def test_a_date_that_fits_ends_a_misfit() -> None:
     """The newest word counts, whoever's it is."""
     clock = Hands().clock
-    clock.compare(NOW + timedelta(days=1), NOW)
-    assert clock.compare(NOW, NOW) is None
+    clock.compare(NOW + timedelta(days=1), NOW, "A")
+    assert clock.compare(NOW, NOW, "A") is None
     assert clock.fault() is None
 
 
@@ -83,14 +83,14 @@ def test_a_date_that_fits_ends_a_misfit() -> None:
 def test_a_provider_without_a_clock_says_nothing_of_ours(year: int) -> None:
     """A date that no record may have is not compared, so that none gets it."""
     clock = Hands().clock
-    assert clock.compare(datetime(year, 1, 1, tzinfo=UTC), NOW) is None
+    assert clock.compare(datetime(year, 1, 1, tzinfo=UTC), NOW, "A") is None
     assert clock.fault() is None
 
 
 def test_an_hour_after_a_misfit_another_reply_may_tell() -> None:
     """One provider with a wrong clock stops the others no longer than that."""
     hands = Hands()
-    hands.clock.compare(NOW + timedelta(days=9), NOW)
+    hands.clock.compare(NOW + timedelta(days=9), NOW, "A")
     hands.pass_by(timedelta(minutes=60))
     assert hands.clock.fault() is not None
     hands.pass_by(SECOND)

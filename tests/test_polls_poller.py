@@ -13,7 +13,7 @@ import pytest
 from polling_world import CANARY, NOW, PollingWorld
 from processes import until
 from raw_provider import raw_provider
-from replaying import Replaying, answer_text, envelope
+from replaying import Replaying, Step, answer_text, envelope
 
 from store.history import History, HistoryError
 from store.polls import answer_parsing
@@ -123,6 +123,24 @@ def test_an_unreachable_provider_is_paused_after_ten(tmp_path: Path) -> None:
     assert session.due().polled == 0
     session.later(hours=6, minutes=1)
     assert session.due().outcomes == {"network": 1}
+
+
+@pytest.mark.parametrize(
+    ("step", "failure"),
+    [
+        ({"status": 500, "body": {}}, "http"),
+        ({"text": "no JSON"}, "parse"),
+        ({"text": ""}, "empty"),
+    ],
+)
+def test_ten_failures_of_any_kind_pause(
+    tmp_path: Path, provider: Replaying, step: Step, failure: str
+) -> None:
+    """A provider that answers garbage, and may bill it, is not asked about every category."""
+    provider.follow({"gpt": [step]})
+    session = PollingWorld(tmp_path / "data", provider.url, 14, concurrency=1)
+    result = session.due()
+    assert (result.outcomes, bool(result.pause)) == ({failure: 10}, True)
 
 
 def test_an_answer_between_begins_the_count_anew(tmp_path: Path, provider: Replaying) -> None:

@@ -662,10 +662,10 @@ def test_days_close_once_a_provider_confirmed_that_they_are_over(data: Path) -> 
     closing, clock = DayClosing(data), Clock(lambda: NOON)
     closing.look(clock.confirmed)
     assert Proof(data).load().closed == ""
-    clock.compare(NOON + timedelta(hours=13), NOON)  # a reply dated tomorrow confirms nothing
+    clock.compare(NOON + timedelta(hours=13), NOON, "A")  # a reply dated tomorrow confirms nothing
     closing.look(clock.confirmed)
     assert Proof(data).load().closed == ""
-    clock.compare(NOON + timedelta(minutes=9), NOON)
+    clock.compare(NOON + timedelta(minutes=9), NOON, "A")
     append(data, [answered("A", ["Product E"], "2026-11-20T06:00:00Z")])
     closing.look(clock.confirmed)
     assert Proof(data).load().closed == DAYS[-1]
@@ -675,7 +675,7 @@ def test_a_reply_that_is_minutes_ahead_closes_no_running_day() -> None:
     """Around midnight the earlier of both clocks counts."""
     midnight = datetime(2026, 11, 20, tzinfo=UTC)
     clock = Clock(lambda: midnight - timedelta(minutes=2))
-    clock.compare(midnight + timedelta(minutes=3), midnight - timedelta(minutes=3))
+    clock.compare(midnight + timedelta(minutes=3), midnight - timedelta(minutes=3), "A")
     assert clock.confirmed == midnight - timedelta(minutes=2)
 
 

@@ -26,7 +26,7 @@ from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import AheadError, Pair, PollingReader, PollingState, Rounds, levels
 from store.polls.locks import is_held
 from store.polls.poller import Plan, take_turn
-from store.polls.report import ask_whether_there, quote, status_of
+from store.polls.report import ask_whether_there, pause_in_words, quote, status_of
 from store.polls.schedule import LOCK, DayClosing, confirmed_time, other_owner
 from store.polls.secrets import Unready, mistakes
 from store.polls.session import ANSWERED, LEFT, NOT_ASKED, PollSession, Summary, in_usd
@@ -311,6 +311,8 @@ def carry_out(
             closing.look(confirmed_time(run.session.clock, run.session.catalogue))
             if closing.reason:
                 click.echo(f"warning: {closing.reason}", err=True)
+    if run.session.stop.is_set():
+        click.echo("Stopped before all was asked; --due goes on with what is due.")
     return results
 
 
@@ -395,9 +397,7 @@ def summarise(results: Mapping[str, Summary], idle: str) -> bool:
         for what, why in sorted(summary.reasons.items()):
             click.echo(f"  {what}: {why}")
         if pause := summary.pause:
-            way = f'`flask poll --due --model "{name}"` asks one question first'
-            way = "its provider named the time, so nothing asks it before" if pause.stated else way
-            click.echo(f"  paused: {f'{pause}'.removesuffix('.')}; {way}")
+            click.echo(f"  paused {pause_in_words(name, pause)}")
         if summary.fault:
             click.echo(f"  not asked on: {summary.fault}")
         for sentence in dict.fromkeys(summary.wrong):

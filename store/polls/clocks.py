@@ -47,7 +47,7 @@ class Clock:
         self.now = now
         self._elapsed = elapsed
         self.confirmed: datetime | None = None
-        self._misfit: tuple[datetime, float] | None = None
+        self._misfit: tuple[datetime, float, str] | None = None
         self._lock = threading.Lock()
 
     def fault(self) -> str | None:
@@ -61,31 +61,36 @@ class Clock:
         with self._lock:
             if self._misfit is None:
                 return None
-            date, at = self._misfit
+            date, at, name = self._misfit
             passed = self._elapsed() - at
             theirs = date + timedelta(seconds=passed)
             if abs(now - theirs) <= CLOCK_TOLERANCE or passed > RETESTED_AFTER:
                 self._misfit = None
                 return None
-        return f"{_differ(now, theirs)} Nothing is sent until they agree."
+        return f"{_differ(now, theirs, name)} Nothing is sent until they agree."
 
-    def compare(self, date: datetime | None, began: datetime) -> str | None:
-        """Remember a reply's ``Date``; return a sentence if it does not fit the attempt's time."""
+    def compare(self, date: datetime | None, began: datetime, name: str) -> str | None:
+        """Remember the ``Date`` of a reply to the assistant of this name.
+
+        Returns a sentence if it does not fit the attempt's time.
+        """
         # a provider without a clock of its own says nothing of ours
         if date is None or not EARLIEST <= date < LATEST:
             return None
         now = self.now()
         fits = began - CLOCK_TOLERANCE <= date <= now + CLOCK_TOLERANCE
         with self._lock:
-            self._misfit = None if fits else (date, self._elapsed())
+            self._misfit = None if fits else (date, self._elapsed(), name)
             if fits:
                 earlier = min(date, now)
                 self.confirmed = max(earlier, self.confirmed or earlier)
-        return None if fits else f"{_differ(now, date)} The answer was not counted."
+        return None if fits else f"{_differ(now, date, name)} The answer was not counted."
 
 
-def _differ(ours: datetime, theirs: datetime) -> str:
-    return f"This machine's clock says {rfc3339(ours)}, the provider's {rfc3339(theirs)}."
+def _differ(ours: datetime, theirs: datetime, name: str) -> str:
+    return (
+        f"This machine's clock says {rfc3339(ours)}, that of {name}'s provider {rfc3339(theirs)}."
+    )
 
 
 def date(headers: Mapping[str, str]) -> datetime | None:

@@ -26,17 +26,18 @@ from store.polls.prices import micros
 from store.polls.sending import Sender, Unsent
 from store.polls.session import LEFT, NOT_DUE, PollSession, Summary
 from store.polls.spending import Charge
-from store.records import Assistant
+from store.records import Assistant, ServedFailure
 from store.text import rfc3339
 
 log = logging.getLogger(__name__)
 
 MOST = 20
 """Questions to one assistant for which its lock is held at a time."""
-UNREACHABLE_AFTER = 10
-"""Failures to reach a provider, without an answer between, after which it is paused."""
-OUT_OF_REACH = frozenset({"network", "timeout"})
-"""Failures that count towards it."""
+MOST_FAILURES = 10
+"""Failed polls of an assistant without an answer between, after which it is paused: a provider
+that bills for garbage would else be paid for every category."""
+NO_FAULT: tuple[ServedFailure | None, ...] = (None, "interrupted", "rate_limited", "withheld")
+"""Ends of a poll that are no such failure; a limit lasts as long as its provider says."""
 LOOK = 0.1
 """Seconds between two looks at the stop event while questions are on their way."""
 GRACE = 1.0
@@ -140,8 +141,8 @@ class Questions:
         self._instrument = instrument
         states = state.of_assistant(sender.assistant.name)
         answered = max((one.answered_at for one in states if one.answered_at), default="")
-        self._out_of_reach = sum(
-            one.failure in OUT_OF_REACH and one.polled_at > answered for one in states
+        self._failures = sum(
+            one.failure not in NO_FAULT and one.polled_at > answered for one in states
         )
         self._in_batches = session.files.under_way(session.catalogue)
         self._to_start = 0
@@ -249,10 +250,10 @@ class Questions:
             self._summary.fault = self._summary.fault or outcome.reason
             return
         if outcome.poll.succeeded:
-            self._out_of_reach = 0
-        elif outcome.poll.failure in OUT_OF_REACH:
-            self._out_of_reach += 1
-            if self._out_of_reach >= UNREACHABLE_AFTER and outcome.pause is None:
+            self._failures = 0
+        elif outcome.poll.failure not in NO_FAULT:
+            self._failures += 1
+            if self._failures >= MOST_FAILURES and outcome.pause is None:
                 outcome = replace(outcome, pause=self._sender.limits.pause)
         try:
             self._session.append(outcome, self._summary, self._instrument)

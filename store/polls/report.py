@@ -23,7 +23,7 @@ from store.polls.secrets import FAILURE_PART, Unready, redact
 from store.polls.sending import Unsent
 from store.polls.session import PollSession
 from store.polls.spending import Charge
-from store.rankings.poll_states import outage
+from store.rankings.poll_states import Pause, outage
 from store.records import Assistant, Failure
 from store.settings import SettingsError
 from store.text import rfc3339
@@ -66,7 +66,7 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
     failed = [time for one in states for time in one.failed_at]
     silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)
     wrong = [f"{name} {silent}."] if silent else []
-    wrong += [f"{name} is paused {pause}"] if pause else []
+    wrong += [f"{name} is paused {pause_in_words(name, pause)}"] if pause else []
     try:
         session.check_prices(assistant)
         session.sender(assistant)
@@ -74,6 +74,13 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
         wrong.append(f"{error}.")
     wrong += [late(batch) for batch in batches if batch.age(now) > CANCEL_AFTER]
     return [f"{name}: {', '.join(parts)}", *wrong]
+
+
+def pause_in_words(name: str, pause: Pause) -> str:
+    """Return until when and why an assistant is paused, and the way to ask it before."""
+    way = f'`flask poll --due --model "{name}"` asks one question first'
+    way = "its provider named the time, so nothing asks it before" if pause.stated else way
+    return f"{f'{pause}'.removesuffix('.')}; {way}."
 
 
 def _in_words(batches: Sequence[Batch], now: datetime) -> str:
@@ -122,6 +129,9 @@ def quote(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> list[
         f"In all: {expected:.2f} USD expected, {most:.2f} USD at most{more}, if no question has to "
         "be asked twice (an answer cut off, a fault of the line). Nothing was sent."
     )
+    limit = session.budget.run_usd
+    if limit is not None and expected > limit:
+        lines.append(f"--max-usd {limit:g} ends it before all is asked.")
     if session.budget.daily_usd and expected > session.budget.daily_usd:
         days = math.ceil(expected / session.budget.daily_usd)
         lines.append(f"At daily_usd {session.budget.daily_usd:g} that takes {days} days or more.")

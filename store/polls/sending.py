@@ -44,8 +44,7 @@ class Limits(Struct, frozen=True):
     longest_wait: float = 120
     pause: float = 6 * 3600
     """Seconds that an assistant rests after a bad key, spent money, a model that is gone, a far too
-    dear answer, or ``poller.UNREACHABLE_AFTER`` failures to reach it; ``due.FIRST_RETRY`` is one
-    pair's."""
+    dear answer, or ``poller.MOST_FAILURES`` in a row; ``due.FIRST_RETRY`` is one pair's."""
 
 
 FLEX_LIMITS = Limits(read=900, total=2700)
@@ -166,7 +165,7 @@ class Sender:
             if self.elapsed() > deadline + 1:
                 return self._late()
         response = box.get()
-        self._clock.compare(clocks.date(response.headers), began)
+        self._clock.compare(clocks.date(response.headers), began, self.assistant.name)
         return response
 
     def _barred(self, deadline: float) -> Unsent | None:
@@ -189,7 +188,7 @@ class Sender:
         else:
             reply = PROVIDERS[self.assistant.api].read_reply(response)
         date = clocks.date(response.headers)
-        if misfit := self._clock.compare(date, began):
+        if misfit := self._clock.compare(date, began, self.assistant.name):
             reply = replace(reply, outcome=Failure("http", misfit), at=date)
         was_lasting = reply.lasting
         reply = check_cost(self.assistant, charge.amount, reply)
@@ -260,8 +259,9 @@ class Sender:
                 return lost("http", sentence)
             except (requests.RequestException, HTTPError, OSError, ValueError) as error:
                 cause = _innermost(error)
-                sentence = f"The provider could not be reached ({type(cause).__name__})."
-                return lost("network", sentence, is_free=isinstance(cause, BEFORE_SENDING))
+                is_free = isinstance(cause, BEFORE_SENDING)
+                what = "The provider could not be reached" if is_free else "The connection broke"
+                return lost("network", f"{what} ({type(cause).__name__}).", is_free=is_free)
 
     def _response(self, session: requests.Session, request: Request, deadline: float) -> Response:
         content: dict[str, Any] = {}

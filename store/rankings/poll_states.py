@@ -24,6 +24,7 @@ PUBLIC_REASONS: Mapping[ServedFailure | None, str] = {
     "rate_limited": "its provider asked to wait",
     "network": "its provider cannot be reached",
     "timeout": "its provider does not answer",
+    "http": "its provider answers with errors",
 }
 """Reasons of a pause in our own words, by the kind of failure."""
 
@@ -57,7 +58,9 @@ class Pause(Struct, frozen=True):
     @property
     def public(self) -> "Pause":
         """The same in our own words, for anybody to read."""
-        return Pause(self.until, PUBLIC_REASONS.get(self.kind, "its provider refuses"), self.stated)
+        return Pause(
+            self.until, PUBLIC_REASONS.get(self.kind, "its answers cannot be used"), self.stated
+        )
 
     def __str__(self) -> str:
         """Return the end of a sentence on who is paused."""
