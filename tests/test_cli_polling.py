@@ -560,11 +560,11 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
     with lock(path_of(real / ".locks", "Gemini")):
         done = run(real, "--status", environ={"POLL_TEST_KEY": ""})
     assert done.exit_code == 1
+    way = '`flask poll --due --model "GPT"`'
     lines = [line for line in done.stdout.splitlines() if "is not set" not in line]
     assert lines == [
         f"GPT: 0 of 2 due, last success {at(days=2)}",
-        f"GPT is paused until {rest}: It failed: auth; "
-        '`flask poll --due --model "GPT"` asks one question first.',
+        f"GPT is paused until {rest}: It failed: auth; {way} asks one question first.",
         "Claude: 2 of 2 due, last success never",
         "Gemini: 2 of 2 due, being asked now, last success never",
         "Grok: 2 of 2 due, last success never",
