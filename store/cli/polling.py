@@ -277,7 +277,7 @@ def _show(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     spent = session.polling.usd_on(today) if session.budget.fault() else session.budget.usd_today()
     of = "" if session.budget.daily_usd is None else f" of {session.budget.daily_usd:g}"
     unknown = spent - session.polling.usd_on(today)
-    more = f", {unknown:.2f} of it for batches on their way and calls of unknown cost"
+    more = f", {unknown:.2f} of it for batches on their way, calls of unknown cost and --try"
     click.echo(f"Spent today: {spent:.2f}{of} USD{more if round(unknown, 2) else ''}.")
     server = "A server polls on schedule."
     click.echo(server if is_scheduled else f"No{server[1:-1]}; one with POLL_ENABLED=1 would.")
