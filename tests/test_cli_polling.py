@@ -609,7 +609,7 @@ def test_what_is_reserved_is_spent_until_it_is_settled(tmp_path: Path) -> None:
     (data / ".locks").mkdir()
     (data / ".locks" / "spent.json").write_text(json.dumps({"day": today, "micros": 120_000}))
     assert (
-        "Spent today: 0.12 of 1 USD, 0.12 of it for batches on their way and calls"
+        "Spent today: 0.12 of 1 USD, 0.12 of it for batches on their way, calls"
         in run(data, "--status").output
     )
     (data / ".locks" / "spent.json").unlink()
