@@ -209,7 +209,7 @@ def test_killed_between_repeats_nothing_is_lost_or_asked_twice(
     asked.open("killed")
     asked.follow({"gpt": [{"picks": ["Z"]}]})
     status = flask_here(data, "poll", "--status").stdout
-    assert "Spent today: 0.05 of 1 USD, 0.04 of it for batches on their way and calls" in status, (
+    assert "Spent today: 0.05 of 1 USD, 0.04 of it for batches on their way, calls" in status, (
         "what was on its way stays reserved"
     )
     done = flask_here(data, "poll", "--due", "--samples", "4").output
