@@ -82,7 +82,11 @@ def text_of(client: FlaskClient, path: str) -> str:
         ("missing", "Asked only once", "All three assistants that answered name it first."),
         ("old", "Clear lead", "All three assistants whose answers count name it first now."),
         ("spread", "Asked only once", "One of three assistants that answered names it first."),
-        ("second", "Asked only once", "None of the three assistants that answered names it first."),
+        (
+            "second",
+            "Asked only once",
+            "None of the three assistants that answered names it first, but second to fifth places",
+        ),
         ("alone", "Asked only once", "A, the only one that answered, names it first."),
     ],
 )

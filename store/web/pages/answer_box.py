@@ -153,7 +153,10 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str
     """Return what the level rests on, for people; also that first places would say otherwise."""
     sure = board.certainty
     if sure.level == "unmeasured" and len(board.firsts) == 1:
-        return f"{_votes(board)}. {_once(board)}"
+        latest = Counter(answer.answered.first for answer in board.counted)
+        is_most = latest[board.firsts[0]] == max(latest.values())
+        points = "" if is_most else ", but second to fifth places give it the most points"
+        return f"{_votes(board)}{points}. {_once(board)}"
     shown = {*board.firsts}
     if sure.level == "contradicted":
         said = _contradicted(board, firsts, name)
