@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.search import Document, Hit, Hits, Index
+from store.search import SURE, Document, Hit, Hits, Index
 
 CATEGORIES = [
     Document("air-fryer", ("Best air fryer",)),
@@ -81,6 +81,42 @@ def test_a_category_is_found_however_it_is_written(
     An alias counts as a title, and words of a phrase may stand scattered, in any related form.
     """
     assert first(index.search(query))[0] == slug
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "which coffee maker do most AI assistants recommend",
+        "what coffee maker do the four models agree on?",
+        "which coffee maker does Claude recommend",
+        "most recommended coffee maker according to ChatGPT and Gemini",
+        "which coffee maker is recommended by all assistants",
+        "is there a tie for best coffee maker",
+        "how sure is the best coffee maker",
+        "who leads in coffee makers",
+        "is Zorblatt really the best coffee maker",
+        "what's the top-rated coffee maker",
+        "which coffee maker is best?",
+    ],
+)
+def test_a_question_about_a_ranking_is_about_its_subject(index: Index, query: str) -> None:
+    """Words about assistants, ties and leads, and a name that nobody has, do not hide it."""
+    hit = index.search(query).categories[0]
+    assert (hit.slug, hit.match in SURE) == ("coffee-maker", True)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "for back pain, what is the best mattress",
+        "a cheap one: is it the best air fryer",
+        "best ai",
+    ],
+)
+def test_a_wish_before_the_best_is_heard(index: Index, query: str) -> None:
+    """What a category knows may be what is wanted, so the thing alone is not sure."""
+    plain = {"mattress", "air-fryer"}
+    assert all(h.slug not in plain or h.match not in SURE for h in index.search(query).categories)
 
 
 @pytest.mark.parametrize(

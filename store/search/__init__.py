@@ -26,7 +26,15 @@ from store.search.inverted_index import Document, InvertedIndex, Posting, Title
 from store.search.nearness import Compare, Likeness, Nearness, NearnessIndex, fused
 from store.search.query import Match, ParsedQuery, parse_query
 from store.search.scoring import Rating, rate
-from store.search.words import FILLERS, SynonymGroups, Words, singular, words_of
+from store.search.words import (
+    FILLERS,
+    SynonymGroups,
+    Words,
+    parted,
+    singular,
+    subject_of,
+    words_of,
+)
 
 __all__ = ["MOST_RELATED", "SURE", "Compare", "Document", "Hit", "Hits", "Index", "Kind", "Label"]
 
@@ -185,6 +193,18 @@ class Index:
 
         Where nothing is exact or likely, `compare` has a say in the order of the categories.
         """
+        whole = subject_of(query)
+        hits = self._search(whole, limit, compare)
+        before, thing = parted(whole)
+        is_sure = any(hit.match in SURE for hit in (*hits.categories, *hits.brands))
+        # A word that some category knows may be a wish, as in "for kids, the best headphones".
+        knows = self._arrays.nearness.knows
+        if is_sure or not thing or any(knows(word) for word in before if word not in FILLERS):
+            return hits
+        named = self._search(thing, limit, None)
+        return named if named.categories[:1] and named.categories[0].match in SURE else hits
+
+    def _search(self, query: str, limit: int, compare: Compare | None) -> Hits:
         arrays = self._arrays
         categories: dict[str, float] = {}
         brands: dict[str, float] = {}

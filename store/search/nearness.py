@@ -73,6 +73,10 @@ class NearnessIndex:
                 numbers.append(number)
                 weights.append(idf[word] * mentions / (mentions + norm))
 
+    def knows(self, word: str) -> bool:
+        """Return whether anything said of a category has a word, in some form."""
+        return root(word) in self._postings
+
     def nearest(self, words: Words) -> Nearness:
         """Return the categories nearest to a text."""
         scores: defaultdict[int, float] = defaultdict(float)

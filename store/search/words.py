@@ -97,6 +97,45 @@ GENERIC_NOUNS = SOFTWARE_NOUNS | {
 """Nouns that name no thing without the one before: "CRM software" is a CRM."""
 
 
+_AI = r"(?:(?:ai )?(?:assistants?|models|chatbots|llms)|chatgpt|claude|gemini|grok|ai)"
+_AIS = rf"(?:(?:most|all|the|of|these|four|4) )*{_AI}(?:(?:,| and|,? or) {_AI})*"
+_ABOUT_RANKINGS = re.compile(
+    r"\b(?:is|are) there (?:still )?(?:a )?ties? (?:for|in|at|on|between)\b"
+    r"|\bhow (?:sure|certain|clear|close|firm) (?:is|are)\b"
+    rf"|\b(?:(?:do|does|did) )?{_AIS}"
+    r" (?:recommends?|agree(?: on)?|says?|names?|picks?|chooses?|prefers?|ranks?)\b(?: first)?"
+    r"|\b(?:according to|(?:is |are )?(?:most )?(?:recommended |rated |picked |named )?by)"
+    rf" {_AIS}(?=\W*$)"
+    r"|\b(?:is|are) (?:the )?best(?=\W*$)",
+    re.IGNORECASE,
+)
+"""Words that ask about a ranking, and say nothing of what is ranked."""
+_FIRST = re.compile(
+    r"(.*)\b(?:best|most recommended|(?:top|highest)[- ]rated|lead(?:s|er)? (?:in|for|among|of))\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What stands before the last word for "first", which the thing asked for follows."""
+
+
+def subject_of(query: str) -> str:
+    """Return a query without words that only ask about its ranking.
+
+    >>> subject_of("which VPN do most AI assistants recommend")
+    'which VPN'
+    """
+    return _ABOUT_RANKINGS.sub("", query).strip() or query
+
+
+def parted(query: str) -> tuple[Words, str]:
+    """Return the words before the last "best" of a query, and what follows it.
+
+    >>> parted("is Halcira really the best password manager")
+    (('is', 'halcira', 'really', 'the'), 'password manager')
+    """
+    first = _FIRST.match(query)
+    return (words_of(first[1]), query[first.end() :].strip()) if first else ((), "")
+
+
 def words_of(text: str) -> Words:
     """Return the plain words of a text: no case, marks or punctuation, and no leading "best".
 
