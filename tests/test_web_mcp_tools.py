@@ -254,10 +254,11 @@ def test_two_products_are_compared_in_one_call(app: Flask) -> None:
     both = app.extensions["store"].snapshot.leaderboards["password-manager"].entries[:2]
     products = app.extensions["store"].snapshot.products
     one, other = (products[entry.product] for entry in both)
-    answer = used(app, "search_best", q=f"{one.name} vs {other.name}")["structuredContent"]
-    comparison = answer["comparison"]
-    assert comparison["sentence"].startswith(f"{one.name} and {other.name} are both in ")
-    assert comparison["page"].endswith(f"/compare?a={one.slug}&b={other.slug}")
+    for query in (f"{one.name} vs {other.name}", f"Compare {one.name} and {other.name} for us"):
+        answer = used(app, "search_best", q=query)["structuredContent"]
+        comparison = answer["comparison"]
+        assert comparison["sentence"].startswith(f"{one.name} and {other.name} are both in ")
+        assert comparison["page"].endswith(f"/compare?a={one.slug}&b={other.slug}")
 
 
 def test_names_that_nobody_knows_are_told(app: Flask) -> None:
@@ -272,15 +273,22 @@ def test_what_changed_is_told_in_one_call(app: Flask) -> None:
     """Asked so, search brings the newest changes, of what is named if anything is."""
     body = app.test_client().get("/api/v1/changes.json").get_json()
     listed = body["changes"]
-    for question in ("what changed?", "any new leaders?", "Anything new?", "and last week?"):
+    for question in (
+        "what changed?",
+        "any new leaders?",
+        "Anything new?",
+        "and last week?",
+        "news",
+    ):
         answer = used(app, "search_best", q=question)["structuredContent"]
         assert answer["changes"] == listed[:10]
         assert (answer["total"], answer["leaders"]) == (body["total"], body["leaders"][:10])
         assert (answer["related"], answer["categories"]) == ([], [])
     change = listed[-1]
-    question = f"what has changed for {change['title'].removeprefix('Best ')} recently?"
-    answer = used(app, "search_best", q=question)["structuredContent"]
-    assert {each["slug"] for each in answer["changes"]} == {change["slug"]}
+    thing = change["title"].removeprefix("Best ")
+    for question in (f"what has changed for {thing} recently?", f"did the #1 {thing} change?"):
+        answer = used(app, "search_best", q=question)["structuredContent"]
+        assert {each["slug"] for each in answer["changes"]} == {change["slug"]}
 
 
 def test_news_of_what_is_not_surely_here_are_no_news_of_all(app: Flask) -> None:

@@ -111,7 +111,8 @@ _ABOUT_RANKINGS = re.compile(
 )
 """Words that ask about a ranking, and say nothing of what is ranked."""
 _FIRST = re.compile(
-    r"(.*)\b(?:best|most recommended|(?:top|highest)[- ]rated|lead(?:s|er)? (?:in|for|among|of))\b",
+    r"(.*)(?:\b(?:best|most recommended|(?:top|highest)[- ]rated|top \d\d?|number one)\b|#1|"
+    r"\b(?:leads?|leader|winner|first|second|third|runner[- ]up|tied) (?:in|for|among|of)\b)",
     re.IGNORECASE | re.DOTALL,
 )
 """What stands before the last word for "first", which the thing asked for follows."""

@@ -17,6 +17,11 @@ Chosen = TypeVar("Chosen")
 
 _BETWEEN = re.compile(r"\s+(?:vs\.?|versus|or|against|compared (?:to|with))\s+", re.IGNORECASE)
 """Words that people write between two names that they want compared."""
+_COMPARED = re.compile(
+    r"\W*(?:compare|comparison of|differences? between)\s+(.+?)\s+(?:and|with|to)\s+(.+)",
+    re.IGNORECASE,
+)
+"""A query that says before the first name that two are compared."""
 _WORDS = 6
 """Words of a query beside "vs" that may be a name: the longest name shipped has five."""
 
@@ -227,4 +232,6 @@ def unknown_names(query: str, view: View) -> list[str]:
 
 
 def _sides(query: str) -> list[str]:
-    return [part.strip(" ?!.,\"'") for part in _BETWEEN.split(query, maxsplit=1)]
+    compared = _COMPARED.fullmatch(query)
+    sides = compared.groups() if compared else _BETWEEN.split(query, maxsplit=1)
+    return [side.strip(" ?!.,\"'") for side in sides]

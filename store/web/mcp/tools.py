@@ -28,8 +28,8 @@ NEWEST_CHANGES, MOST_FIRST_PLACES = 10, 20
 NEWS = ("changes", "leaders", "firstPlaces", "total", "lastChecked")
 """Members of the list of changes that an answer has, if they are asked for."""
 _NEWS = re.compile(
-    r"\b(what|has|have|did|anything)\b.*\bchanged?\b|\bchanges\b|\bnews\b|\bwhat.?s new\b|"
-    r"\banything new\b|\bany new leaders?\b|\b(recently|lately|(this|last) week)\b",
+    r"\b(?:what|has|have|did|anything)\b(.*)\bchanged?\b|\bchanges\b|\bnews\b|\bwhat.?s new\b|"
+    r"\banything new\b|\bany new leaders?\b|\b(?:recently|lately|(?:this|last) (?:week|month))\b",
     re.IGNORECASE,
 )
 """Words of who asks for what is new."""
@@ -116,7 +116,8 @@ def _notice(view: View) -> str:
 
 def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     """Find categories and brands; what two names have in common, and what is new, if asked."""
-    topic, asks_for_news = _NEWS.subn("", query.q)  # "what changed for vpn" is about vpn
+    topic, asks_for_news = _NEWS.subn(r"\1", query.q)  # "has the #1 vpn changed" is about vpn
+    topic = "" if asks_for_news and FILLERS.issuperset(words_of(topic)) else topic
     hits = view.search(topic, query.limit)
     results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, most_places=1))
     for hit in results["categories"]:
@@ -126,16 +127,15 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
         "sentence": comparisons.in_words(*pair, view),
         "page": view.at.compare_page(*(product.slug for product in pair)),
     }
+    results["related"] = [] if pair else results["related"]
     results["unknownNames"] = [] if pair else lookup.unknown_names(query.q, view)
     results |= dict.fromkeys(NEWS)
     sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
-    if asks_for_news and (sure or FILLERS.issuperset(words_of(topic))):  # else it is not here
+    if asks_for_news and (sure or not topic):  # else it is not here
         changes = queries.Changes(slug=sure[0] if sure else None)
         listed = to_builtins(trends.change_list(view, changes, max(query.limit, NEWEST_CHANGES)))
         results |= {name: listed[name] for name in NEWS}
         del results["firstPlaces"][MOST_FIRST_PLACES:]
-    if results["comparison"] or results["changes"]:
-        results["related"] = []
     return results
 
 
