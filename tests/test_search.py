@@ -97,6 +97,8 @@ def test_a_category_is_found_however_it_is_written(
         "is Zorblatt really the best coffee maker",
         "what's the top-rated coffee maker",
         "which coffee maker is best?",
+        "which coffee maker should I buy",
+        "tell me the ranking for coffee makers",
     ],
 )
 def test_a_question_about_a_ranking_is_about_its_subject(index: Index, query: str) -> None:

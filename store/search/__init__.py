@@ -195,14 +195,16 @@ class Index:
         """
         whole = subject_of(query)
         hits = self._search(whole, limit, compare)
-        before, thing = parted(whole)
-        is_sure = any(hit.match in SURE for hit in (*hits.categories, *hits.brands))
-        # A word that some category knows may be a wish, as in "for kids, the best headphones".
-        knows = self._arrays.nearness.knows
-        if is_sure or not thing or any(knows(word) for word in before if word not in FILLERS):
+        if any(hit.match in SURE for hit in (*hits.categories, *hits.brands)):
             return hits
-        named = self._search(thing, limit, None)
-        return named if named.categories[:1] and named.categories[0].match in SURE else hits
+        before, thing = parted(whole)
+        knows = self._arrays.nearness.knows  # a wish, as in "for kids, the best headphones"
+        if not hits.categories or any(knows(word) for word in before if word not in FILLERS):
+            return hits
+        named = self._search(" ".join(thing), limit, None)
+        first = next(iter(named.categories), None)
+        agrees = first and first.slug == hits.categories[0].slug and first.match in SURE
+        return named if agrees else hits
 
     def _search(self, query: str, limit: int, compare: Compare | None) -> Hits:
         arrays = self._arrays

@@ -121,7 +121,8 @@ def rate(query: ParsedQuery, title: Title, weights: Sequence[float], places: Pla
     matched: float = sum(map(mul, query.weights, in_query))
     query_coverage = matched / query.weight
     title_coverage: float = sum(map(mul, weights, in_title)) / sum(weights)
-    share = 1 if query.head is None else _share(query.head, title, places)
+    is_same = query.head is None or query.text == title.text
+    share = 1 if is_same else _share(query.head or 0, title, places)
     alike: float = fuzz.ratio(query.text, title.text) / 100
     keywords = QUERY_SHARE * query_coverage + TITLE_SHARE * title_coverage + TEXT_SHARE * alike
     if alike >= SAME_TEXT:

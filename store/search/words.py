@@ -74,8 +74,8 @@ BEFORE_NAMES = frozenset(
 QUALIFIERS = frozenset(
     """
     afford alternative alternatives cancel cheap cheaper cheapest complaint complaints coupon
-    difference discount download easiest easy expensive fix free friendly help login new old
-    overpriced quality quick refund reliable safe share sell simple small solid subscription
+    difference discount download easiest easy expensive fee fees fix free friendly help login new
+    old overpriced quality quick refund reliable safe share sell simple small solid subscription
     support trustworthy used
     """.split()  # noqa: SIM905
 )
@@ -100,19 +100,21 @@ GENERIC_NOUNS = SOFTWARE_NOUNS | {
 _AI = r"(?:(?:ai )?(?:assistants?|models|chatbots|llms)|chatgpt|claude|gemini|grok|ai)"
 _AIS = rf"(?:(?:most|all|the|of|these|four|4) )*{_AI}(?:(?:,| and|,? or) {_AI})*"
 _ABOUT_RANKINGS = re.compile(
-    r"\b(?:is|are) there (?:still )?(?:a )?ties? (?:for|in|at|on|between)\b"
-    r"|\bhow (?:sure|certain|clear|close|firm) (?:is|are)\b"
-    rf"|\b(?:(?:do|does|did) )?{_AIS}"
-    r" (?:recommends?|agree(?: on)?|says?|names?|picks?|chooses?|prefers?|ranks?)\b(?: first)?"
+    r"\b(?:is|are) there (?:still )?(?:any |an? )?(?:clear |real )?"
+    r"(?:ties?|winners?|leaders?|favou?rites?|consensus) (?:for|in|at|on|between|about)\b"
+    r"|\bhow (?:sure|certain|confident|clear|close|firm) (?:is|are)(?: (?:you|we) (?:of|about))?\b"
+    rf"|\b(?:(?:do|does|did) )?{_AIS} (?:recommends?|agree(?: (?:on|about))?|says?|names?|picks?|"
+    r"chooses?|prefers?|ranks?)\b(?: first)?"
     r"|\b(?:according to|(?:is |are )?(?:most )?(?:recommended |rated |picked |named )?by)"
     rf" {_AIS}(?=\W*$)"
-    r"|\b(?:is|are) (?:the )?best(?=\W*$)",
+    r"|\b(?:is|are|came|comes?|ranks|ranked) (?:the best|best|first|on top|number one)(?=\W*$)",
     re.IGNORECASE,
 )
 """Words that ask about a ranking, and say nothing of what is ranked."""
 _FIRST = re.compile(
     r"(.*)(?:\b(?:best|most recommended|(?:top|highest)[- ]rated|top \d\d?|number one)\b|#1|"
-    r"\b(?:leads?|leader|winner|first|second|third|runner[- ]up|tied) (?:in|for|among|of)\b)",
+    r"\b(?:leads?|leader|winner|first|second|third|runner[- ]up|tied|consensus|verdict|ranking) "
+    r"(?:in|for|among|of|on|about)\b)",
     re.IGNORECASE | re.DOTALL,
 )
 """What stands before the last word for "first", which the thing asked for follows."""
@@ -127,14 +129,17 @@ def subject_of(query: str) -> str:
     return _ABOUT_RANKINGS.sub("", query).strip() or query
 
 
-def parted(query: str) -> tuple[Words, str]:
-    """Return the words before the last "best" of a query, and what follows it.
+def parted(query: str) -> tuple[Words, Words]:
+    """Return the words before the last "best" of a query, and the thing after it, barely named.
 
-    >>> parted("is Halcira really the best password manager")
-    (('is', 'halcira', 'really', 'the'), 'password manager')
+    >>> parted("is Halcira really the best password manager to buy")
+    (('is', 'halcira', 'really', 'the'), ('password', 'manager'))
     """
     first = _FIRST.match(query)
-    return (words_of(first[1]), query[first.end() :].strip()) if first else ((), "")
+    words = words_of(query[first.end() :] if first else query)
+    telling = [i for i, word in enumerate(words) if word not in FILLERS or word in QUALIFIERS]
+    end = telling[-1] + 1 if telling and purpose_of(words) == len(words) else len(words)
+    return words_of(first[1]) if first else (), words[telling[0] : end] if telling else ()
 
 
 def words_of(text: str) -> Words:
