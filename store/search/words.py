@@ -104,10 +104,12 @@ _ABOUT_RANKINGS = re.compile(
     r"(?:ties?|winners?|leaders?|favou?rites?|consensus) (?:for|in|at|on|between|about)\b"
     r"|\bhow (?:sure|certain|confident|clear|close|firm) (?:is|are)(?: (?:you|we) (?:of|about))?\b"
     rf"|\b(?:(?:do|does|did) )?{_AIS} (?:recommends?|agree(?: (?:on|about))?|says?|names?|picks?|"
-    r"chooses?|prefers?|ranks?)\b(?: first)?"
+    r"chooses?|prefers?|ranks?|thinks? (?:of|about))\b(?: first)?"
+    r"|\b(?:in )?(?:which|what) (?:rankings?|categor(?:y|ies)|lists?) (?:is|are|does|do)\b"
     r"|\b(?:according to|(?:is |are )?(?:most )?(?:recommended |rated |picked |named )?by)"
     rf" {_AIS}(?=\W*$)"
-    r"|\b(?:is|are|came|comes?|ranks|ranked) (?:the best|best|first|on top|number one)(?=\W*$)",
+    r"|\b(?:is|are|came|comes?|ranks|ranked) (?:the best|best|first|on top|number one)(?=\W*$)"
+    r"|\branks? higher(?=\W*$)",
     re.IGNORECASE,
 )
 """Words that ask about a ranking, and say nothing of what is ranked."""
