@@ -1,6 +1,6 @@
 """Search over the titles of categories and the names of brands.
 
-`words` tokenises and knows synonyms, `inverted_index` indexes one array, `query` interprets a query
+`words` tokenises, knows synonyms and what only asks about a ranking, `inverted_index` indexes one array, `query` interprets a query
 in it, `scoring` rates a title. A query is interpreted once per array; only titles with a posting
 are candidates, and only the likeliest of them are scored. Where no score is that of an exact match,
 `nearness` compares the query with all that is said of each category.
@@ -199,12 +199,12 @@ class Index:
             return hits
         before, thing = parted(whole)
         knows = self._arrays.nearness.knows  # a wish, as in "for kids, the best headphones"
-        if not hits.categories or any(knows(word) for word in before if word not in FILLERS):
+        if any(knows(word) for word in before if word not in FILLERS):
             return hits
         named = self._search(" ".join(thing), limit, None)
         first = next(iter(named.categories), None)
-        agrees = first and first.slug == hits.categories[0].slug and first.match in SURE
-        return named if agrees else hits
+        likeliest = [hit.slug for hit in hits.categories[:1]] or hits.related
+        return named if first and first.match in SURE and first.slug in likeliest else hits
 
     def _search(self, query: str, limit: int, compare: Compare | None) -> Hits:
         arrays = self._arrays
