@@ -4,7 +4,7 @@
 one array, `query` interprets a query in it, `scoring` rates a title. A query is interpreted once
 per array; only titles with a posting are candidates, and only the likeliest of them are scored.
 Where no score is that of an exact match, `nearness` compares the query with all that is said of
-each category; and a query that is not sure is as sure as the bare name in it, if both find the same.
+each category; a query that is not sure is as sure as the bare name in it, if both find the same.
 
 Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
 `tests/benchmarks/search_evaluation.py` gives for another value; with these, 662 of 694 first hits
