@@ -454,7 +454,7 @@ def test_a_run_says_what_nobody_knows_the_cost_of(tmp_path: Path) -> None:
     """What a limit counts as spent is in the total, though no answer came."""
     with serving() as server:
         data = write_real(tmp_path / "data", server.url, ["crm"], names=["GPT"])
-        server.follow({"gpt": [{"fault": "garble"}]})
+        server.follow({"gpt": [{"status": 200, "body": []}]})
         done = run(data, "crm", "--max-usd", "5")
     cost = r"0\.0000 USD and at most 0\.\d{4} USD of unknown cost"
     assert re.search(rf"Total: 0 answers, 1 failed, {cost}\.", done.output), done.output
