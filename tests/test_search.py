@@ -107,6 +107,13 @@ def test_a_question_about_a_ranking_is_about_its_subject(index: Index, query: st
     assert (hit.slug, hit.match in SURE) == ("coffee-maker", True)
 
 
+def test_models_may_be_what_is_asked_for() -> None:
+    """Who asks which of them rank first does not ask what they recommend."""
+    index = Index([Document("ai-models", ("Best AI models",))], [], [], [])
+    for query in ("which AI models rank first", "which models do AI assistants recommend"):
+        assert index.search(query).categories[0].slug == "ai-models"
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -103,7 +103,8 @@ _ABOUT_RANKINGS = re.compile(
     r"\b(?:is|are) there (?:still )?(?:any |an? )?(?:clear |real )?"
     r"(?:ties?|winners?|leaders?|favou?rites?|consensus) (?:for|in|at|on|between|about)\b"
     r"|\bhow (?:sure|certain|confident|clear|close|firm) (?:is|are)(?: (?:you|we) (?:of|about))?\b"
-    rf"|\b(?:(?:do|does|did) )?{_AIS} (?:recommends?|agree(?: (?:on|about))?|says?|names?|picks?|"
+    r"|(?<!\bwhich )(?<!\bwhat )(?<!\bai )"  # "which models rank first" is about models
+    rf"\b(?:(?:do|does|did) )?{_AIS} (?:recommends?|agree(?: (?:on|about))?|says?|names?|picks?|"
     r"chooses?|prefers?|ranks?|thinks? (?:of|about))\b(?: first)?"
     r"|\b(?:in )?(?:which|what) (?:rankings?|categor(?:y|ies)|lists?) (?:is|are|does|do)\b"
     r"|\b(?:according to|(?:is |are )?(?:most )?(?:recommended |rated |picked |named )?by)"
@@ -128,7 +129,8 @@ def subject_of(query: str) -> str:
     >>> subject_of("which VPN do most AI assistants recommend")
     'which VPN'
     """
-    return _ABOUT_RANKINGS.sub("", query).strip() or query
+    subject = _ABOUT_RANKINGS.sub("", query).strip()
+    return query if FUNCTION_WORDS.issuperset(words_of(subject)) else subject
 
 
 def parted(query: str) -> tuple[Words, Words]:
