@@ -39,6 +39,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.extensions["meaning"] = meaning
     service.register(app, store, meaning, base_url, settings.hosts)
     cli.register(app)
+    # A command reads the data itself, as far as it needs it.
     if _is_served(settings):
         if settings.poll_enabled and not settings.has_own_data:
             raise click.ClickException(f"POLL_ENABLED is 1, but {NOT_THE_SAMPLE}.")
@@ -46,6 +47,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         _warn_without_base_url(settings, store, reached_at)
         _say_which_data(app)
         app.extensions["watcher"] = watcher = Watcher(store)
+        # Servers other than ours have no hook that could start it before the first request.
         app.before_request(watcher.ensure_running)
         if _is_flask_run():
             _begin(app, settings)
@@ -94,6 +96,7 @@ def _is_flask_run() -> bool:
     if context is None:
         return False
     reload = context.params.get("reload")
+    # As `flask run` decides it when neither --reload nor --no-reload is given.
     reloads = get_debug_flag() if reload is None else reload
     return not reloads or is_running_from_reloader()
 

@@ -161,6 +161,7 @@ def _read(path: Path) -> tuple[bytes, Signature]:
         size = os.fstat(handle).st_size
         if size > MAX_BYTES:
             raise OSError(errno.EFBIG, "it is too large", path)
+        # Whoever writes meanwhile leaves another signature, and the file is read again.
         return os.read(handle, size), signature_of(os.fstat(handle))
 
 
@@ -224,6 +225,7 @@ def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> 
     parsed = parse(text)
     mistakes = set(parsed.mistakes.items())
     if parsed.offsets:
+        # Checked by the whole schema, which knows every mistake; msgspec stops at the first.
         mistakes.update(_schema_errors(parsed, kind))
     if not mistakes:
         match = _PATH.search(str(error))

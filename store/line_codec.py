@@ -29,6 +29,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ", re.ASCII)
 _TIME_MEMBER = re.compile(rb'"polledAt":"([2-8]\d{3}-\d\d-\d\d)T\d\d:\d\d:\d\dZ"')
 Stamp = tuple[bytes, int, str]
 """A line as the ledger knows it: SHA-256, size in bytes, and the UTC day it bears."""
+# Only at the end of a line, where no text of an answer can stand.
 _REDACTED = re.compile(
     rb'"withheld":true(?:,"crc":"[0-9a-f]{8}")?,"sha256":"([0-9a-f]{64})","bytes":(\d{1,12})\}\Z'
 )

@@ -56,6 +56,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         return cls(
             data_dir=Path(env["DATA_DIR"]) if env.get("DATA_DIR") else SHIPPED_DATA,
             base_url=_base_url(env.get("BASE_URL", "").strip()),
+            # Set by store/gunicorn.py, for only gunicorn knows where it listens.
             listening_at=env.get("LISTENING_AT") or None,
             hosts=tuple(env.get("HOSTS", "").replace(",", " ").split()),
             proxy=env.get("POLL_PROXY") or None,
@@ -87,6 +88,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         """
         if value := self.environ.get(name, "").strip():
             return value
+        # As Docker and systemd hand secrets over.
         file = self.environ.get(f"{name}_FILE")
         if not file:
             return None
@@ -121,6 +123,7 @@ def _poll_tick(given: str) -> float:
     try:
         value = float(given or 60)
     except ValueError:
+        # Out of bounds, so that the sentence below is said of it, too.
         value = 0.0
     if not 0.1 <= value <= 86_400:  # noqa: PLR2004 - a day
         raise SettingsError("POLL_TICK_SECONDS must be a number of seconds, 0.1 to 86400")

@@ -24,6 +24,7 @@ from store.text import rfc3339, slips
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
+# Names and not functions: no command waits for the imports of all the others.
 COMMANDS = {
     "check": "store.cli.checking:check",
     "dataset": "store.cli.dataset:dataset",
@@ -93,6 +94,7 @@ def say_data(app: Flask) -> None:
 def unknown_slug(kind: str, slug: str, slugs: Iterable[str]) -> click.UsageError:
     """Return the error for a slug that is not among others, with those that come close."""
     slugs = list(slugs)
+    # Below 60 the closest have nothing to do with what was typed.
     close = process.extract(slug, slugs, limit=3, score_cutoff=60, processor=str.lower)
     names = list(dict.fromkeys([*slips(slug, slugs), *(name for name, *_ in close)]))[:3]
     hint = f" Closest: {', '.join(names)}." if names else ""

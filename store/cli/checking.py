@@ -70,6 +70,7 @@ def check(
                 f"{error.filename or directory / 'proof'}: {error.strerror}."
             ) from None
         return
+    # One mistake may be found in two ways.
     problems = sorted(set(problems_in(directory)))
     counts = Counter(problem.severity for problem in problems)
     for problem in problems:

@@ -60,10 +60,12 @@ def _values() -> dict[str, str]:
     catalogue.check_governing()
     site = catalogue.site
     base_url = settings.address(site.base_url) or ""
+    # In ASCII, for \w takes letters that shells and nginx read otherwise.
     url = re.fullmatch(FORMS["BASE_URL"][0], base_url, re.ASCII)
     hosts = dict.fromkeys(map(host_of, (base_url, *site.hosts, *settings.hosts)))
     return {
         "BASE_URL": base_url, "PATH": url["path"] if url else "?",
+        # nginx takes an IPv6 address in brackets only.
         "HOSTS": " ".join(f"[{host}]" if ":" in host else host for host in hosts),
         "CHECKOUT": current_app.root_path, "BIN": str(Path(sys.executable).parent),
         "DATA_DIR": str(settings.data_dir.resolve()),

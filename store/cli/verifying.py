@@ -134,6 +134,7 @@ def _verify_data(source: Path, witnesses: Sequence[Head], work: Path) -> str:
     proof, history = Folder(source / FOLDER), Folder(source / "history")
     journal, names = read_ledger(proof, witnesses), history.names()
     files = {name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl")}
+    # A file that the ledger knows and that is gone is read as empty, and so missed.
     for file in sorted(files | journal.entries.keys()):
         text = history.read(f"{file}.jsonl") if file in files else b""
         check_file(journal, file, text, f"history/{file}.jsonl")
@@ -148,6 +149,7 @@ def _verify_data(source: Path, witnesses: Sequence[Head], work: Path) -> str:
                 where = f"history/{file}.jsonl:{number}"
                 raise Difference(f"{where}: this is not the line that the dataset has")
     for name in (LEDGER, HEADS):
+        # A ledger only grows: what was published is its beginning.
         if not proof.read(name).startswith(dataset.read(name)):
             raise Difference(f"{FOLDER}/{name} does not begin with the dataset's")
     journal.redacted, journal.damaged = published.redacted, max(journal.damaged, published.damaged)
@@ -165,6 +167,7 @@ def _verify_tree(source: Path, witnesses: Sequence[Head], work: Path) -> str:
         )
     journal, store = check_dataset(Folder(source / DATA), witnesses, work, VERSION)
     client = _client(store, work)
+    # Exported once more from its dataset alone, then compared file by file.
     (remade := work / "tree").mkdir()
     tree = Tree(remade, TreeManifest({}, {}), remade, {})
     tree.finish(tree.fill(client.application, store.snapshot, work / "dataset"))

@@ -77,6 +77,7 @@ def decode(data: bytes) -> Manifest:
         ValueError: it is not a manifest.
     """
     manifest = _DECODER.decode(data)
+    # Without these nothing in it can be verified.
     for name in (LEDGER, HEADS):
         if name not in manifest.files:
             raise msgspec.ValidationError(f"it lists no {name}")
@@ -102,6 +103,7 @@ def read(dataset: Path) -> Manifest | str:
 
 def problems(directory: Path) -> list[Problem]:
     """Return what is wrong in a data directory's dataset, as far as names and sizes tell."""
+    # A dataset may be replaced while it is looked at; then the new one is looked at.
     link = directory / FOLDER / CURRENT
     while link.is_symlink() or link.is_dir():  # a replica has no links
         current = link.resolve()
@@ -202,6 +204,7 @@ def structured(manifest: Manifest, address: str) -> dict[str, Any]:
                 "encodingFormat": media_type(name),
             }
             for name in sorted(manifest.files)
+            # A file for each category would make the page a hundred times longer.
             if not name.startswith("evidence/")
         ],
     }

@@ -155,6 +155,7 @@ def _categories(snapshot: Snapshot) -> Iterator[Row]:
     topics: dict[str, str] = {}
     for topic in snapshot.summary.topics:
         for board in topic.leaderboards:
+            # A category may be in several topics; the column holds the first.
             topics.setdefault(board.slug, topic.slug)
     for slug, board in sorted(snapshot.leaderboards.items()):
         agreement = board.agreement
@@ -181,6 +182,7 @@ def _products(snapshot: Snapshot) -> Iterator[Row]:
 
 
 def _changes(snapshot: Snapshot) -> Iterator[Row]:
+    # Oldest first, so that a newer dataset adds its rows at the end.
     for change in reversed(snapshot.summary.changes):
         before, after = snapshot.products[change.previous], snapshot.products[change.current]
         yield (

@@ -128,6 +128,7 @@ def _changes_in(slug: str, reigns: Sequence[Reign]) -> Iterator[Change]:
     The first answer is the first confirmed pick; a reign of two or more confirms its pick if that
     is not the last confirmed one.
     """
+    # What it said first is known well enough to return to.
     confirmed = reigns[0][0].first
     for before, reign in itertools.pairwise(reigns):
         lasting = len(reign) > 1 and reign[0].first != confirmed

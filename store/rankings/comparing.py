@@ -44,6 +44,7 @@ def meet(board: Leaderboard, first: Entry, second: Entry) -> Meeting:
     for one, other in ((first.product, second.product), (second.product, first.product)):
         if comparison.is_measured and comparison.is_ahead(one, other):
             ahead = one
+    # A tie is one place, whatever order the slugs give.
     at = best_ranks(board.entries)
     return Meeting(
         board=board,

@@ -107,6 +107,7 @@ def meanings(uses: Iterable[Use], names: Names) -> list[NameResolution]:
     for use in uses:
         resolution = names.resolve(use.name, use.domain, use.nouns)
         places[use.name, resolution.product, resolution.rule].add((use.slug, use.domain))
+    # A domain is named only where one category has the name with several.
     products = Counter((name, slug) for (name, *_), at in places.items() for slug in dict(at))
 
     def place(name: str, slug: str, domain: str | None) -> str:

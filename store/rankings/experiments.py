@@ -193,6 +193,7 @@ def _survival(followed: Sequence[Streak]) -> Experiment:
     """Return how long a #1 holds, by those that were followed."""
     steps = survival(followed, LONGEST)  # the first is always there: each was followed once
     lasting = sum([not streak.over for streak in followed])
+    # Of the rest the second step and the last: more figures would not be read.
     later = [f"{step.share:.1%} after {step.answers}" for step in (*steps[1:2], *steps[2:][-1:])]
     standing = listed([f"{steps[0].share:.1%} still stand after one more answer", *later])
     return Experiment(
@@ -220,6 +221,7 @@ def _survival(followed: Sequence[Streak]) -> Experiment:
 
 def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
     """Return what an assistant gives its own maker's products beyond the others."""
+    # A category is one observation, however many pairs it has: they share its answers.
     mean, n = fmean(advantages), len(advantages)
     # A floor, for a few categories that happen to be equal prove no certainty.
     half = student(n - 1) * max(stdev(advantages), LEAST_DEVIATION) / sqrt(n)
@@ -261,6 +263,7 @@ def own_maker_advantages(
             maker = made_by[product]
             makers_own = [value for model, value in means.items() if makers.get(model) == maker]
             others = [value for model, value in means.items() if makers.get(model) != maker]
+            # Where nobody names it, equal zeros would only dilute the figure.
             if others and any(means.values()):
                 others_mean = sum(others, Fraction(0)) / len(others)
                 advantages += [value - others_mean for value in makers_own]

@@ -186,6 +186,7 @@ def standing_wording(
     the next.
     """
     standing: StandingWording[A] | None = None
+    # Oldest first: each takes over from the one before, if it may.
     for wording in reversed(wordings):
         candidate = counting_answers(wording, models, site)
         if candidate and (standing is None or _takes_over(wording, standing, newest)):
@@ -233,6 +234,7 @@ def count(answers: Iterable[tuple[ResolvedAnswer, bool]]) -> tuple[CountedAnswer
     for answer, stale in answers:
         picks: dict[ProductId, Pick] = {}
         for product, pick in zip(answer.products, answer.poll.ranking, strict=True):
+            # Two spellings of one product in a list: the better rank is its rank.
             picks.setdefault(product, pick)
         counted.append(CountedAnswer(answer.model, answer, picks, stale))
     return tuple(counted)
@@ -259,6 +261,7 @@ def merge(counted: Sequence[CountedAnswer], slugs: Mapping[ProductId, str]) -> t
     picks: dict[ProductId, dict[str, Pick]] = {}
     for answer in counted:
         for product, pick in answer.picks.items():
+            # By model in the configured order, which so decides whose reason is told.
             picks.setdefault(product, {})[answer.model] = pick
     merits = {product: merit([p.rank for p in own.values()]) for product, own in picks.items()}
     order = sorted(picks, key=lambda product: (*merits[product], slugs[product]))

@@ -212,6 +212,7 @@ class Names:
 
     def _is_elsewhere(self, owner: str, domain: str | None) -> bool:
         """Return whether a model gave a different domain, so that nothing matches."""
+        # A missing domain contradicts nothing; assistants often give none.
         own = self.products[owner].domain
         return bool(own and domain and own != domain)
 
@@ -253,6 +254,7 @@ def _forms(slug: str, title: str, maker: str | None) -> Iterator[_Form]:
 def _endings(nouns: tuple[str, ...]) -> Mapping[str, list[tuple[str, ...]]]:
     """Return a category's nouns as the keys of their words, by the last one, the longest first."""
     endings: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+    # The longest first: "CRM software" goes whole before "software" alone.
     for ending in sorted({tuple(map(key, noun.split())) for noun in nouns}, key=len, reverse=True):
         endings[ending[-1]].append(ending)
     return dict(endings)

@@ -134,6 +134,7 @@ class PollStates(Struct, frozen=True):
         ever = poll_states(polls) if ever is None else ever
         asked_now = [poll for poll in polls if category.wording(poll.question) == question]
         return cls(
+            # Nearly always all of them: then both are one object.
             present=ever if len(asked_now) == len(polls) else poll_states(asked_now),
             ever=ever,
             latest_time=max((poll.polled_at for poll in polls), default=""),

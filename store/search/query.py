@@ -95,6 +95,7 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
     is_whole = sentence or not of_things or words[-1] in index.postings["word"]
     is_whole = is_whole and len(words) > 1 and index.is_ordinary(words[-1])
     unfinished = None if is_whole else len(words) - 1
+    # A word that no title has weighs as much as the rarest: it may be what was meant.
     weights: list[float] = []
     asides: list[Match] = []
     for i, word in enumerate(words):

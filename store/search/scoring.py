@@ -140,6 +140,7 @@ def rate(query: ParsedQuery, title: Title, weights: Sequence[float], places: Pla
         is_name = len(in_title) > 1 or (query_coverage >= NAMED_COVERAGE and not is_noun)
         points *= 1 if is_name else NOT_NAMED
     elif query.sentence:
+        # The more was matched, the less it matters what else the sentence says.
         covered = share * title_coverage * (1 - LITTLE_SAID * exp2(-matched))
         points = max(points, min(INEXACT, covered))
     return Rating(points, query_coverage, query, title, places)

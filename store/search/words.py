@@ -97,6 +97,7 @@ GENERIC_NOUNS = SOFTWARE_NOUNS | {
 """Nouns that name no thing without the one before: "CRM software" is a CRM."""
 
 
+# Who asks about rankings also calls assistants by the names of the best known.
 _AI = r"(?:(?:ai )?(?:assistants?|models|chatbots|llms)|chatgpt|claude|gemini|grok|ai)"
 _AIS = rf"(?:(?:most|all|the|of|these|four|4) )*{_AI}(?:(?:,| and|,? or) {_AI})*"
 _ABOUT_RANKINGS = re.compile(

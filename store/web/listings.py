@@ -183,6 +183,7 @@ def get_instruments(view: View, query: Query) -> InstrumentList:  # noqa: ARG001
     models: dict[str | None, set[str]] = {}
     for aggregate in snapshot.aggregates.values():
         for key in aggregate.log.keys:
+            # Of all ever asked so, also by former polls that no ranking counts.
             models.setdefault(key.instrument, set()).add(key.model)
     instruments = [
         InstrumentUse(

@@ -219,6 +219,7 @@ def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
 
 def _siblings(board: Leaderboard, view: View) -> Siblings | None:
     """Return what else is in the first part of a topic that a category is in; ``None`` if alone."""
+    # The first of its parts stands for all: one address is enough to go on.
     for topic, part in view.snapshot.summary.topics_of.get(board.slug, ()):
         if others := len(part.leaderboards) - 1:  # a part may hold one category
             page = f"{view.at.topic_page(topic.slug)}#{part.slug}"

@@ -72,6 +72,7 @@ class View:
 
     def verdict(self, board: Leaderboard) -> str:
         """Return the sentence to quote for a category."""
+        # The page and not the JSON: people follow the link that is quoted.
         source = self._source(self.at.category_page(board.slug))
         return sentences.category_verdict(board, self.name, self.site, source)
 

@@ -101,6 +101,7 @@ def _counted_choices(board: Leaderboard, snapshot: Snapshot, day: str | None) ->
     """Yield the rows of assistants that count, as of a UTC day if given."""
     numbers, products = colours(board), snapshot.products
     for model, window in board.windows.items():
+        # Windows begin with the newest answer, rows of squares with the oldest.
         firsts = [answer.places[0] for answer in reversed(window) if answer.places[0]]
         counts = Counter(firsts)
         most = max(counts.values())
@@ -137,6 +138,7 @@ def _missing_choices(board: Leaderboard, snapshot: Snapshot) -> Iterator[Choices
     last = {
         model: answer.poll.polled_at
         for wording in aggregate.wordings
+        # Who has answered another wording has not answered this one.
         if wording.question == board.question
         for model, answer in wording.latest.items()
     }
@@ -207,6 +209,7 @@ def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) ->
 def _rival(board: Leaderboard) -> ProductId:
     """Return the product that may as well be first: one of the latest answers, if any is."""
     contenders = board.certainty.contenders
+    # In the order of the published ranking, which the reader sees beside the sentence.
     ranked = [entry.product for entry in board.entries if entry.product in contenders]
     return next(p for p in (*ranked, *contenders) if p != board.entries[0].product)
 

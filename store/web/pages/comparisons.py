@@ -25,6 +25,7 @@ def compare(view: View, query: TwoProducts) -> dict[str, Any]:
     """Compare two products; without both, show a form to choose them."""
     texts = {"a": query.a.strip(), "b": query.b.strip()}
     one, other = (lookup.product_named(text, view) for text in texts.values())
+    # A product beside itself says nothing: the form is shown again.
     if one and other and one is not other:
         return products(one, other, view)
     sides = [

@@ -102,6 +102,7 @@ def between(
     Raises:
         HistoryError: the history cannot be read just now.
     """
+    # A day on which only a retired assistant answered is none of this ranking.
     configured = (*board.models, *board.missing)
     days = sorted({a.polled_at[:10] for a in board.log if a.model in configured})
     if start is None:
@@ -137,6 +138,7 @@ def _obstacle(before: Leaderboard, after: Leaderboard) -> Obstacle | None:
     old, new = _instruments(before), _instruments(after)
     if before.question != after.question:
         return "question"
+    # Places of three assistants and of four are sums of different things.
     if old.keys() != new.keys():
         return "assistants"
     return None if old == new else "instrument"

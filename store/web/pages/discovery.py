@@ -49,6 +49,7 @@ def site_map(view: View, query: Query) -> dict[str, Any]:
     dates: dict[str, str] = {}
     for board in snapshot.summary.ranked:
         for entry in board.entries:
+            # A product page changes with the newest of its rankings.
             dates[entry.product] = max(board.updated, dates.get(entry.product, ""))
     products = sorted((snapshot.products[id_].slug, date) for id_, date in dates.items())
     places += [(view.at.product_page(slug), date) for slug, date in products]

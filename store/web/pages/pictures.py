@@ -71,10 +71,12 @@ def badge(view: View, query: Place) -> bytes:
     product = lookup.product(view, query.product, lambda slug: view.at.badge(query.slug, slug))
     entry = next((entry for entry in board.entries if entry.product == product.id), None)
     sample = "sample: " if view.site.sample else ""
+    # As many characters of the usual width: see _share.
     label = fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * 0.64)
     standing = _standing(board, entry) if entry else "not ranked"
     name = fitted(product.name, 1, MOST_NAME * 0.64)
     message = f"{name} {standing} · {board.updated}"
+    # A colour says how sure a #1 is; other places have none.
     is_first = entry is not None and entry.rank == 1
     return render_page(
         "badge.svg",
@@ -136,6 +138,7 @@ def _card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str,
     """Return the lines of the card of a verdict, each cut to fit."""
     room = CARD[0] - 120
     names = listed([view.snapshot.products[product].name for product in board.firsts])
+    # The largest at which all names stand in one line.
     sizes = [size for size in (72, 60, 48) if len(lines(names, size, room, 99)) == 1]
     size = sizes[0] if sizes else 48
     wording = agreement_wording(board, view.name, view.site.stale_after_days)
