@@ -87,8 +87,8 @@ class SiteSummary(Struct, frozen=True, dict=True):
     """Everything that is over all categories.
 
     ``models`` are the configured assistants, ``retired`` those only in history; ``makers`` are the
-    key of each assistant's company, by assistant. ``ranked`` is by title, ``changes`` newest first,
-    ``mentioned`` most mentioned first, ``closed`` the last closed day, empty if none is.
+    key of each assistant's company, by assistant. ``ranked`` is by title, ``mentioned`` most
+    mentioned first, ``closed`` the last closed day, empty if none is.
     ``successes`` counts successful polls, those of deleted categories too; ``tracked`` counts
     categories with at least one. ``aggregates`` stay for the figures made on first use; ``living``
     are those of categories that are not deleted.
@@ -99,7 +99,6 @@ class SiteSummary(Struct, frozen=True, dict=True):
     models: tuple[str, ...]
     makers: Mapping[str, str]
     ranked: tuple[Leaderboard, ...]
-    changes: tuple[Change, ...]
     successes: int
     tracked: int
     last_poll: str | None
@@ -109,6 +108,13 @@ class SiteSummary(Struct, frozen=True, dict=True):
     category_redirects: Mapping[str, str]
     index: Index
     topics: tuple[RankedTopic, ...]
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """Every change of an assistant's #1, newest first."""
+        changes = [c for own in sorted(self.living, key=attrgetter("slug")) for c in own.changes]
+        # The sort is stable: of equal times slugs, then models, stand in order as before.
+        return tuple(sorted(changes, key=attrgetter("current_at"), reverse=True))
 
     @cached_property
     def experiments(self) -> tuple[Experiment, ...]:
@@ -233,9 +239,6 @@ def summarise(
         for former in category.former_slugs
         if former not in curated.categories
     }
-    changes = [change for _, own in sorted(living.items()) for change in own.changes]
-    # The sort is stable: of equal times slugs, then models, stand in order as before.
-    changes.sort(key=attrgetter("current_at"), reverse=True)
     searched = (
         tuple([_document(board) for board in ranked]),
         tuple([Document(p.slug, (p.name, *p.aliases), p.domain) for p in by_slug]),
@@ -249,7 +252,6 @@ def summarise(
         models=curated.models,
         makers=curated.makers,
         ranked=ranked,
-        changes=tuple(changes),
         successes=sum([aggregate.successes for aggregate in aggregates.values()]),
         tracked=sum([aggregate.successes > 0 for aggregate in living.values()]),
         last_poll=max(times, default=None),
