@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -349,7 +350,7 @@ def test_each_line_of_a_text_is_one_thing(app: Flask) -> None:
         likely = f", likely place {low} to {high}"
         if low == high:
             likely = f", place {low} by more than chance"
-        named = ", named in {named} of {of} answers".format(**entry["presence"])
+        named = ", named in {named} of the last {of} answers".format(**entry["presence"])
         reason = f": “{entry['reason']}”" if entry["rank"] <= TOP else ""
         assert line.endswith(f"{points}{likely}{named}{reason}")
     for change in result["structuredContent"]["changes"]:
@@ -446,11 +447,64 @@ def test_what_names_nothing_is_told_from_what_is_not_covered(small: Flask) -> No
 def test_a_comparison_names_rankings(app: Flask) -> None:
     """Three with both places, those first where one is ahead by more than chance."""
     text = text_of(app, "search_best", q="Halcira vs Gantora")
-    assert "Their places: Best VPN, 1 and 6 (by more than chance); " in text
+    assert "Their places: Best VPN, 1 and 6 (Halcira is ahead by more than chance); " in text
     assert text.partition("Their places: ")[2].count("; ") == 2
+
+
+def test_a_comparison_names_who_is_ahead_over_all_answers(app: Flask) -> None:
+    """Where the latest answers say otherwise, their places alone would name the wrong one."""
+    text = text_of(app, "search_best", q="Clawford vs Zampino Play")
+    assert "Best dog food, 1 and 2 (Zampino Play is ahead by more than chance)" in text
+    verdict = used(app, "get_product", slug="zampino-play")["structuredContent"]["verdict"]
+    assert "#2 of 6 for dog food" in verdict
+    assert ", though ahead of its #1 by more than chance over all comparable answers" in verdict
+
+
+def test_news_of_a_topic_a_day_and_a_month(app: Flask) -> None:
+    """Of a topic's rankings alone; since the day that is named, or over thirty days."""
+    client = app.test_client()
+    (newest,) = {client.get("/api/v1/changes.json").get_json()["lastChecked"][:10]}
+    since = f"{date.fromisoformat(newest) - timedelta(days=30)}"
+    for question, address in (
+        ("what changed in food and drink?", "topic=food-and-drink"),
+        ("which first places changed this week", ""),
+        ("changes since 2026-10-20", "since=2026-10-20"),
+        ("what changed last month", f"since={since}"),
+    ):
+        answer = used(app, "search_best", q=question)["structuredContent"]
+        listed = client.get(f"/api/v1/changes.json?{address}").get_json()
+        assert (answer["total"], answer["changes"]) == (listed["total"], listed["changes"][:10])
+        assert answer["firstPlaces"] == listed["firstPlaces"][:20]
+
+
+def test_a_change_is_told_with_its_level(app: Flask) -> None:
+    """Who is first now may be so by chance, or against all comparable answers."""
+    text = text_of(app, "get_best_in_category", slug="dog-food")
+    assert "(Level contradicted: over all comparable answers another is ahead.)" in text
+    text = text_of(app, "get_best_in_category", slug="crm-software")
+    assert "(Level open: who leads may be chance.)" in text
+
+
+def test_a_failed_newest_poll_is_told(app: Flask) -> None:
+    """Whose older answer counts for it, and how many polls of a category failed."""
+    slug = "email-security-software"
+    text = text_of(app, "get_best_in_category", slug=slug)
+    assert "The newest poll of Model C failed; the answer before it counts." in text
+    history = used(app, "get_poll_history", slug=slug, limit=50)["structuredContent"]
+    assert history["failed"] == sum(poll["failure"] is not None for poll in history["polls"]) > 0
+
+
+def test_a_part_of_a_topic_is_listed(app: Flask) -> None:
+    """As a hit names it; a part without its topic is refused, an unknown one with all there are."""
+    hit = used(app, "search_best", q="vpn")["structuredContent"]["categories"][0]["siblings"]
+    place = {"topic": hit["topic"], "part": hit["part"]}
+    listed = used(app, "list_categories", **place)["structuredContent"]
+    assert listed["total"] == hit["count"] + 1
+    assert "part needs its topic." in told(app, "list_categories", part=hit["part"])
+    assert "accepted are: " in told(app, "list_categories", topic=hit["topic"], part="vpns")
 
 
 def test_more_of_a_kind_are_a_call_away(app: Flask) -> None:
     """The tool and the topic to list them with, not an address that an agent cannot open."""
     text = text_of(app, "search_best", q="vpn")
-    assert '8 more under “VPN” are in list_categories with topic "apps".' in text
+    assert '8 more under “VPN” are in list_categories with topic "apps", part "vpn".' in text

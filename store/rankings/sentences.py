@@ -276,6 +276,8 @@ def product_verdict(
     tie = f", level with {some(tied_with)}," if tied_with else ""
     is_first = entry.product in board.firsts
     sure = _certainty_clause(board, name, "each assistant") if is_first else ""
+    if entry.product in board.certainty.ahead_of_first:
+        sure = ", though ahead of its #1 by more than chance over all comparable answers"
     also = f" and appears on {leaderboards} leaderboards" if leaderboards > 1 else ""
     because = f" — {_quoted(entry.reason)}" if entry.reason else ""
     claim = (

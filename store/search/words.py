@@ -111,7 +111,10 @@ _ABOUT_RANKINGS = re.compile(
     r"|\b(?:according to|(?:is |are )?(?:most )?(?:recommended |rated |picked |named )?by)"
     rf" {_AIS}(?=\W*$)"
     r"|\b(?:is|are|came|comes?|ranks|ranked) (?:the best|best|first|on top|number one)(?=\W*$)"
-    r"|\branks? higher(?=\W*$)",
+    r"|\branks? higher(?=\W*$)|\bsurely\b|\b(?:for )?sure(?=\W*$)"
+    r"|\b(?:on|as of|at|since) \d{4}-\d\d-\d\d\b|\b(?:is it|it is|it.s) a tie (?:for|in|at)\b"
+    rf"|\bhow many {_AI} (?:answered|were asked)(?: for| about| in)?\b"
+    r"|\b(?:which|what) (?:brand|product|maker|company|model|one) is\b(?= (?:the )?most)",
     re.IGNORECASE,
 )
 """Words that ask about a ranking, and say nothing of what is ranked."""

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, to_builtins
 
 from store.rankings.experiments import Experiment
-from store.rankings.site_summary import RankedTopic
+from store.rankings.site_summary import RankedPart, RankedTopic
 from store.records import WrittenExperiment
 from store.web import lookup
 from store.web.endpoints import endpoint, rows
@@ -122,9 +122,9 @@ def list_categories(view: View, query: Categories) -> list[CategoryItem]:
 
 
 def category_items(
-    view: View, topic: RankedTopic | None, query: OfCategories
+    view: View, topic: RankedTopic | RankedPart | None, query: OfCategories
 ) -> list[CategoryItem]:
-    """Return the categories of a topic, or all, that are as a query asks."""
+    """Return the categories of a topic or a part of one, or all, that are as a query asks."""
     return [
         CategoryItem(
             slug=board.slug,

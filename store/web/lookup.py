@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import date, timedelta
 from typing import NoReturn, TypeVar
 
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.products import ProductProfile
-from store.rankings.site_summary import RankedTopic
+from store.rankings.site_summary import RankedPart, RankedTopic
 from store.records import Problem
+from store.search.words import FILLERS, words_of
 from store.snapshot import Snapshot
 from store.web import as_of
 from store.web.errors import Moved, ParameterError, Refused
@@ -17,6 +19,19 @@ Chosen = TypeVar("Chosen")
 
 _BETWEEN = re.compile(r"\s+(?:vs\.?|versus|or|against|compared (?:to|with))\s+", re.IGNORECASE)
 """Words that people write between two names that they want compared."""
+_NEWS = re.compile(
+    r"\b(?:what|which|has|have|did|anything)\b(.*)\bchanged?\b|\bchanges\b|\bnews\b|"
+    r"\bwhat.?s new\b|\banything new\b|\bnew (?:leaders?|#1s?|winners?)\b|"
+    r"\b(?:recently|lately|(?:this|last) (?:week|month))\b",
+    re.IGNORECASE,
+)
+"""Words of who asks for what is new."""
+_DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_OF_RANKINGS = FILLERS | {
+    "biggest", "categories", "category", "change", "first", "leader", "leaders", "number", "place",
+    "places", "ranking", "rankings",
+}  # fmt: skip
+"""Words that name no ranking: who uses no others asks about all of them."""
 _COMPARED = re.compile(
     r"\W*(?:compare|comparison of|differences? between)\s+(.+?)\s+(?:and|with|to)\s+(.+)",
     re.IGNORECASE,
@@ -127,6 +142,14 @@ def topic_parameter(
     return _choice("topic", slug, topics, address, "unknown-topic")
 
 
+def part_parameter(topic: RankedTopic | None, slug: str | None) -> RankedPart | None:
+    """Return the part of a topic that a parameter names, if any; raise as :func:`_choice` does."""
+    if slug and not topic:
+        raise Refused.parameters([ParameterError(parameter="part", detail="needs its topic.")])
+    parts = {part.slug: part for part in topic.parts} if topic else {}
+    return _choice("part", slug, parts, str, "bad-parameter")
+
+
 def model_parameter(view: View, name: str | None, address: Callable[[str], str]) -> str | None:
     """Return the present name of the assistant that a parameter names, if any.
 
@@ -222,6 +245,34 @@ def pair_in(query: str, view: View) -> tuple[ProductProfile, ProductProfile] | N
         for texts in (ends, starts)
     )
     return (one, other) if one and other and one is not other else None
+
+
+def news_in(query: str, view: View) -> tuple[str, str | None] | None:
+    """Return what a query asks for news of, empty if of everything, and since which UTC day.
+
+    ``None`` if it asks for none. "Has the #1 VPN changed" asks for news of the #1 VPN.
+    """
+    topic, count = _NEWS.subn(r"\1", query)
+    if not count:
+        return None
+    day = _DAY.search(query)
+    since = day[0] if day else None
+    if "month" in query.lower():
+        newest = date.fromisoformat(as_of.newest_day(view.snapshot) or "0001-12-31")
+        since = f"{newest - timedelta(days=30)}"
+    topic = _DAY.sub("", topic)
+    return "" if _OF_RANKINGS.issuperset(words_of(topic)) else topic, since
+
+
+def topic_in(text: str, view: View) -> str | None:
+    """Return the slug of the topic that a text names by its title or slug, fillers aside."""
+
+    def telling(text: str) -> set[str]:
+        return {word for word in words_of(text) if word not in _OF_RANKINGS}
+
+    names = telling(text)
+    topics = view.snapshot.summary.topics if names else ()
+    return next((t.slug for t in topics if names in (telling(t.title), telling(t.slug))), None)
 
 
 def unknown_names(query: str, view: View) -> list[str]:

@@ -212,6 +212,7 @@ class HistoryCall(Query, frozen=True, kw_only=True):
 class ListCall(OfCategories, frozen=True, kw_only=True):
     """A part of the list of categories, by an MCP client."""
 
+    part: Annotated[str | None, doc("Only this part of the topic, by its slug.")] = None
     q: Annotated[FreeText | None, doc("Words that the title or slug must contain.")] = None
     limit: Annotated[int, doc("Categories at most.", ge=1, le=200)] = 50
     offset: Offset = 0

@@ -53,6 +53,7 @@ class Siblings(JsonObject, frozen=True, kw_only=True):
     count: int
     title: str
     topic: Annotated[str, doc("Slug of the topic.")]
+    part: Annotated[str, doc("Slug of the part, unique within the topic.")]
     page: Page
     api: Api
 
@@ -224,7 +225,14 @@ def _siblings(board: Leaderboard, view: View) -> Siblings | None:
         if others := len(part.leaderboards) - 1:  # a part may hold one category
             page = f"{view.at.topic_page(topic.slug)}#{part.slug}"
             api = view.at.topic(topic.slug)
-            return Siblings(count=others, title=part.title, topic=topic.slug, page=page, api=api)
+            return Siblings(
+                count=others,
+                title=part.title,
+                topic=topic.slug,
+                part=part.slug,
+                page=page,
+                api=api,
+            )
     return None
 
 

@@ -3,7 +3,6 @@
 What a model reads of them, description and text of each answer, is ``templates/mcp.md``.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -13,7 +12,6 @@ from msgspec import Raw, Struct, to_builtins
 from msgspec.structs import fields
 
 from store.history import HistoryError
-from store.search.words import FILLERS, words_of
 from store.web import history, listings, lookup, queries, trends, verdicts
 from store.web.errors import Moved, Refused
 from store.web.openapi import properties_of
@@ -27,12 +25,6 @@ TOP = 3
 NEWEST_CHANGES, MOST_FIRST_PLACES = 10, 20
 NEWS = ("changes", "leaders", "firstPlaces", "total", "lastChecked")
 """Members of the list of changes that an answer has, if they are asked for."""
-_NEWS = re.compile(
-    r"\b(?:what|has|have|did|anything)\b(.*)\bchanged?\b|\bchanges\b|\bnews\b|\bwhat.?s new\b|"
-    r"\banything new\b|\bany new leaders?\b|\b(?:recently|lately|(?:this|last) (?:week|month))\b",
-    re.IGNORECASE,
-)
-"""Words of who asks for what is new."""
 READ_ONLY = {
     "readOnlyHint": True,
     "destructiveHint": False,
@@ -116,9 +108,9 @@ def _notice(view: View) -> str:
 
 def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     """Find categories and brands; what two names have in common, and what is new, if asked."""
-    topic, asks_for_news = _NEWS.subn(r"\1", query.q)  # "has the #1 vpn changed" is about vpn
-    topic = "" if asks_for_news and FILLERS.issuperset(words_of(topic)) else topic
-    hits = view.search(topic, query.limit)
+    news = lookup.news_in(query.q, view)
+    subject, since = news or (query.q, None)
+    hits = view.search(subject, query.limit)
     results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, most_places=1))
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
@@ -131,10 +123,13 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     results["unknownNames"] = [] if pair else lookup.unknown_names(query.q, view)
     results |= dict.fromkeys(NEWS)
     sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
-    if asks_for_news and (sure or not topic):  # else it is not here
-        changes = queries.Changes(slug=sure[0] if sure else None)
+    results["topic"] = topic = None if sure else lookup.topic_in(subject, view)
+    if news and (sure or topic or not subject):  # else it is not here
+        changes = queries.Changes(slug=next(iter(sure), None), topic=topic, since=since)
         listed = to_builtins(trends.change_list(view, changes, max(query.limit, NEWEST_CHANGES)))
-        results |= {name: listed[name] for name in NEWS}
+        results |= {name: listed[name] for name in NEWS} | {
+            "since": since or trends.last_round(view)
+        }
         del results["firstPlaces"][MOST_FIRST_PLACES:]
     return results
 
@@ -150,6 +145,8 @@ def get_best_in_category(view: View, query: queries.CategoryCall) -> dict[str, A
         verdict[name] = to_builtins(until[: NEWEST_CHANGES // 2])
     changed = None if day else differences.between(view, view.snapshot.leaderboards[slug])
     verdict["news"] = changed and {"since": changed.start, "sentence": changed.leader}
+    states = view.snapshot.aggregates[slug].states
+    verdict["failedLast"] = [m for m in whole.models if not day and states[m].failure]
     if query.detail == "summary":
         for name in ("perModel", "missedByModel"):
             del verdict[name]
@@ -178,11 +175,13 @@ def get_poll_history(view: View, query: queries.HistoryCall) -> dict[str, Any]:
     model = lookup.model_parameter(view, query.model, str)
     part = queries.OfHistory(slug=slug, model=model, limit=query.limit, before=query.before)
     polls = history.get_history(view, part).value
-    models = view.snapshot.line_indexes[slug].models
+    outcomes = view.snapshot.line_indexes[slug].outcomes
+    counts = {key: n for key, n in outcomes.items() if model in (None, key[0])}
     return {
         "slug": slug,
         "model": model,
-        "total": len(models) if model is None else models.count(model),
+        "total": sum(counts.values()),
+        "failed": sum(n for (_, outcome), n in counts.items() if outcome != "answered"),
         "nextBefore": polls.cursor,
         "polls": [msgspec.json.decode(line) for line in polls.lines],
     }
@@ -191,7 +190,8 @@ def get_poll_history(view: View, query: queries.HistoryCall) -> dict[str, Any]:
 def list_categories(view: View, query: queries.ListCall) -> dict[str, Any]:
     """Return a part of the list of ranked categories, those that have all words of ``q``."""
     topic = lookup.topic_parameter(view, query.topic, str)
-    listed = listings.category_items(view, topic, query)
+    part = lookup.part_parameter(topic, query.part)
+    listed = listings.category_items(view, part or topic, query)
     words = (query.q or "").casefold().split()
     items = [i for i in listed if all(word in f"{i.title} {i.slug}".casefold() for word in words)]
     end = query.offset + query.limit
@@ -205,7 +205,7 @@ def list_categories(view: View, query: queries.ListCall) -> dict[str, Any]:
 def _category(view: View, slug: str) -> str:
     """Return the present slug of a category; many say ``best-x`` for x."""
     redirects = view.snapshot.summary.category_redirects
-    for spelling in (slug, slug.removeprefix("best-")):
+    for spelling in (slug, slug.lower().removeprefix("best-")):
         if (current := redirects.get(spelling, spelling)) in view.snapshot.line_indexes:
             return current
     return slug

@@ -68,9 +68,10 @@ def in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
             f"Of those asked often enough to tell ({measured}), {one.name} is ahead by more than "
             f"chance in {ahead[0]}, {other.name} in {ahead[1]}."
         )
-    beyond = " (by more than chance)"
+    # Who is ahead over all answers may have the lower place of the latest.
     examples = [
-        f"{m.board.category.title}, {m.places[0]} and {m.places[1]}{beyond if m.ahead else ''}"
+        f"{m.board.category.title}, {m.places[0]} and {m.places[1]}"
+        + (f" ({view.name(m.ahead)} is ahead by more than chance)" if m.ahead else "")
         for m in compared["meetings"][:MOST_EXAMPLES]
     ]
     return (
