@@ -254,6 +254,7 @@ class Questions:
         elif outcome.poll.failure not in NO_FAULT:
             self._failures += 1
             if self._failures >= MOST_FAILURES and outcome.pause is None:
+                self._sender.rest()
                 outcome = replace(outcome, pause=self._sender.limits.pause)
         try:
             self._session.append(outcome, self._summary, self._instrument)

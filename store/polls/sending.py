@@ -115,6 +115,10 @@ class Sender:
         self._pace = RateLimiter(assistant.rpm, elapsed)
         self._is_paused = False
 
+    def rest(self) -> None:
+        """Send nothing more, not even the retries of questions that are on their way."""
+        self._is_paused = True
+
     def send(self, request: Request, charge: Charge) -> Reply | Unsent:
         """Send a request, and retry where that may help within ``limits``.
 
