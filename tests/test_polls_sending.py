@@ -102,6 +102,20 @@ def outcome(sent: Reply | Unsent | None) -> tuple[str, int]:
     return (held.kind if isinstance(held, Failure) else "answered"), sent.attempts
 
 
+def test_who_rests_sends_nothing_not_even_a_retry(provider: Replaying) -> None:
+    """Questions that are on their way when their assistant is paused end with what they have."""
+    provider.follow({"m": [{"status": 500, "body": {}}]})
+
+    class Resting(Waits):
+        def wait(self, timeout: float | None = None) -> bool:
+            by.rest()
+            return super().wait(timeout)
+
+    by = sender(Resting())
+    assert outcome(send(provider, by)) == ("http", 1)
+    assert (len(provider.seen), send(provider, by)) == (1, Unsent())
+
+
 def test_a_good_answer_is_sent_once(provider: Replaying) -> None:
     """One request, its key in the header, the envelope read back with how long it took."""
     sent = send(provider, sender(Waits()))
