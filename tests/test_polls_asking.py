@@ -188,7 +188,7 @@ def test_no_third_try_and_none_beyond_the_cap(provider: Replaying) -> None:
     account = budget(0.05)
     got = poll(asked(provider, truncated(), {"picks": ["Alpha"]}, account=account))
     assert got.failure == "truncated"
-    assert account.run_spent == 4400
+    assert account.run_spent.total() == 4400
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -56,9 +56,9 @@ class PollSession:
         assert decode_line(encoded[:-1]) == poll
         assert CANARY.encode() not in encoded
         if poll.usage:
-            assert budget.run_spent >= micros(poll.usage.usd or 0)
+            assert budget.run_spent.total() >= micros(poll.usage.usd or 0)
         else:
-            assert 0 <= budget.run_spent <= 10 * 1e6
+            assert 0 <= budget.run_spent.total() <= 10 * 1e6
         assert poll.latency_ms is None or poll.latency_ms < 1000 * (TOTAL + 5)
         assert poll.failure != "interrupted"
         return poll, outcome.pause

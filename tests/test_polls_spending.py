@@ -128,7 +128,7 @@ def test_a_run_stops_before_its_limit(tmp_path: Path) -> None:
     assert budget.reserve(1) is None
     assert budget.reached(1) == "--max-usd 1e-05 is reached"
     budget.settle(day, 10, 4)
-    assert budget.run_spent == 4
+    assert budget.run_spent.total() == 4
     assert budget.reserve(7) is None
     assert budget.usd_today() == 0.000004
     budget.settle(day, 900, 5, of_run=False)
@@ -247,7 +247,7 @@ def test_a_charge_is_settled_kept_or_given_back() -> None:
         assert charge.reserve()
         charge.settle(cost)
         charge.settle(0)
-        assert budget.run_spent == left
+        assert budget.run_spent.total() == left
 
 
 @given(
@@ -259,6 +259,6 @@ def test_the_sum_never_passes_the_limit(limit: int, calls: list[tuple[int, bool]
     budget = Day().budget(Path("/nowhere"), None, limit / 1e6)
     for cost, is_settled in calls:
         day = budget.reserve(100)
-        assert budget.run_spent <= limit
+        assert budget.run_spent.total() <= limit
         if day and is_settled:
             budget.settle(day, 100, cost)

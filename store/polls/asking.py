@@ -121,6 +121,16 @@ def reserve_of(assistant: Assistant, question: str) -> int:
     return micros(cost_at_most(assistant, question) or 0)
 
 
+def reserve_in_batch(assistant: Assistant, question: str) -> int:
+    """Return the micro-dollars to reserve for asking once in a batch."""
+    return reserve_of(at_reduced_price(assistant), question)
+
+
+def reserve_each(assistant: Assistant, question: str) -> int:
+    """Return the micro-dollars that are reserved for a question in the way it is asked."""
+    return (reserve_in_batch if assistant.batch else reserve_of)(assistant, question)
+
+
 def ask(pair: Pair, sender: Sender, charge: Charge) -> Outcome | Unsent:
     """Ask an assistant a category's question; every failure becomes a poll with its kind.
 
@@ -189,7 +199,7 @@ def _ask_with_more_room(
     request = request_for(wider, question, sender.secret)
     if request_for(assistant, question).body == request.body:
         return first
-    more = Charge(charge.budget, reserve_of(wider, question))
+    more = Charge(charge.budget, reserve_of(wider, question), charge.name)
     more.sent_at = charge.sent_at
     second = sender.send(request, more) if more.reserve() else None
     charge.unknown += more.unknown

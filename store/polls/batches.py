@@ -7,6 +7,7 @@ and its pairs are asked directly.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -16,15 +17,16 @@ from secrets import token_hex
 from msgspec.structs import replace
 
 from store.history import History, HistoryError
-from store.polls.asking import SHOWN, outcome_of_result, request_for, reserve_of
+from store.polls.asking import SHOWN, outcome_of_result, request_for, reserve_in_batch
 from store.polls.batch_files import Asking, Batch
 from store.polls.due import Pair, PollingState
-from store.polls.prices import at_reduced_price, micros, missing_prices
+from store.polls.prices import micros
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import Response, read_object, text
 from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.secrets import Unready
 from store.polls.session import CANCELLED, ENDING, PollSession, Summary
+from store.polls.spending import SHARE_IS_USED
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
 from store.text import clean, rfc3339
@@ -47,18 +49,7 @@ SIZE = 64 << 20
 """Bytes of results at most: 200 answers with all their reasoning are some 10 MB."""
 REFUSALS = frozenset(range(300, 500)) - {408, 409}
 """Statuses that say that no batch was made; after a time-out or a conflict it may have been."""
-SHARE_IS_USED = "its equal share of the limit pays for no further question"
 UNCLEAR = "The provider did not say whether it took the batch"
-
-
-def cost_of(assistant: Assistant, question: str) -> int:
-    """Return what one question may cost at most in a batch, in micro-dollars."""
-    return reserve_of(at_reduced_price(assistant), question)
-
-
-def reserve_each(assistant: Assistant, question: str) -> int:
-    """Return the micro-dollars that are reserved for a question in the way it is asked."""
-    return (cost_of if assistant.batch else reserve_of)(assistant, question)
 
 
 class Batching:
@@ -88,10 +79,10 @@ class Batching:
             return
         line = _Line(session, assistant)
         items, reserved = self._affordable(pairs[: min(MOST_ITEMS, line.queue.MAX_REQUESTS)], usd)
-        day = session.budget.reserve(reserved) if items else None
+        day = session.budget.reserve(reserved, assistant.name) if items else None
         if day is None:
-            limit = session.budget.reached(cost_of(assistant, pairs[0].category.question))
-            self.summary.limit = limit or SHARE_IS_USED
+            cost = reserve_in_batch(assistant, pairs[0].category.question)
+            self.summary.limit = session.budget.reached(cost) or SHARE_IS_USED
             return
         batch = Batch(
             key=token_hex(8),
@@ -106,13 +97,12 @@ class Batching:
         try:
             self._files.write(batch)
         except OSError:
-            session.budget.settle(day, reserved, 0)
+            session.budget.settle(day, reserved, 0, assistant.name)
             raise
         if reason := self._create(batch, line):
             self.summary.wrong.append(f"No batch of {self._name} was sent: {reason}")
             return
         self.summary.batched += len(items)
-        self.summary.batched_usd += reserved / 1e6
 
     def follow(self, *, cancel: bool = False) -> None:
         """Look after all batches of the assistant; ``cancel`` asks their provider to end them.
@@ -120,7 +110,6 @@ class Batching:
         Raises:
             OSError: a batch cannot be read or written.
         """
-        usd = self.summary.usd
         for batch in self._files.open_of(self._name, self._session.catalogue):
             if fault := self._session.clock.fault():
                 self.summary.wrong.append(fault)
@@ -134,17 +123,17 @@ class Batching:
                     self.summary.wrong.append(sentence)
                     continue
                 self._follow_one(self._cancel(batch, line) if cancel else batch, line)
-        self.summary.collected_usd += self.summary.usd - usd
 
     def _affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
         """Return what of these pairs can be paid and recorded, and what it may cost."""
         history, now = self._session.polling.history, rfc3339(self._session.clock.now())
-        left = self._session.budget.available()
-        limit = left if usd is None else min(left, micros(max(usd, 0)))
+        budget = self._session.budget
+        of_day = math.inf if usd is None else micros(usd)
+        limit = min(budget.available(), budget.share(self._name), of_day)
         items: list[Asking] = []
         total = 0
         for pair in pairs:
-            cost = cost_of(pair.assistant, pair.category.question)
+            cost = reserve_in_batch(pair.assistant, pair.category.question)
             if total + cost > limit:
                 break
             with suppress(HistoryError):  # its answer could not be recorded
@@ -187,7 +176,7 @@ class Batching:
     def _settle(self, batch: Batch, spent: int, *, of_run: bool = False) -> None:
         # an open batch weighs on every day, so that its reserve is always one of today
         today = rfc3339(self._session.clock.now())[:10]
-        self._session.budget.settle(today, batch.reserved, spent, of_run=of_run)
+        self._session.budget.settle(today, batch.reserved, spent, self._name, of_run=of_run)
 
     def _follow_one(self, batch: Batch, line: _Line) -> None:
         """Ask how a batch stands, and do what follows from that."""
@@ -361,43 +350,18 @@ def _cost(assistant: Assistant, poll: Poll, result: Response | Failure) -> int:
     if poll.usage and poll.usage.usd is not None:
         return micros(poll.usage.usd)
     is_free = result.is_error if isinstance(result, Response) else result == UNASKED["expired"]
-    return 0 if is_free else cost_of(assistant, poll.question)
+    return 0 if is_free else reserve_in_batch(assistant, poll.question)
 
 
-def share(
-    session: PollSession, assistant: Assistant, state: PollingState, summary: Summary
-) -> float | None:
-    """Return the US dollars that an assistant's batches may take now; ``None`` without a limit."""
-    budget, name = session.budget, assistant.name
-    shares = []
-    if budget.daily_usd is not None:
-        part = _part(session.catalogue.assistants, assistant, session)
-        spent = state.usd_on(name, rfc3339(session.clock.now())[:10])
-        reserved = (
-            sum(batch.reserved for batch in session.files.open_of(name, session.catalogue)) / 1e6
-        )
-        shares.append(budget.daily_usd * part - spent - reserved)
-    if (of_run := share_of_run(session, assistant, summary)) is not None:
-        shares.append(of_run)
-    return min(shares, default=None)
-
-
-def share_of_run(session: PollSession, assistant: Assistant, summary: Summary) -> float | None:
-    """Return the US dollars of the run that an assistant may still take, if the run has a limit."""
-    if session.budget.run_usd is None:
+def share_of_day(session: PollSession, name: str, state: PollingState) -> float | None:
+    """Return the US dollars that an assistant's batches may take today, if the day has a limit."""
+    if session.budget.daily_usd is None:
         return None
-    return session.budget.run_usd * _part(session.asked, assistant, session) - summary.sent_usd
-
-
-def _part(among: Sequence[Assistant], assistant: Assistant, session: PollSession) -> float:
-    """Return the part of a limit by which all assistants can be asked equally many questions.
-
-    They take categories in the same order, too: else one-sided rankings would follow.
-    """
-    question = next((category.question for category in session.catalogue.categories.values()), "")
-    sharing = {other.name: other for other in (*among, assistant) if not missing_prices(other)}
-    total = sum(reserve_each(other, question) for other in sharing.values())
-    return reserve_each(assistant, question) / total if total else 1
+    spent = state.usd_on(name, rfc3339(session.clock.now())[:10])
+    open_batches = session.files.open_of(name, session.catalogue)
+    reserved = sum(batch.reserved for batch in open_batches) / 1e6
+    part = session.part(name, session.catalogue.assistants)
+    return session.budget.daily_usd * part - spent - reserved
 
 
 def late(batch: Batch) -> str:

@@ -19,10 +19,9 @@ from msgspec.structs import replace
 
 from store.history import HistoryError
 from store.polls.asking import Outcome, ask, ask_sample, give_up, keep_instrument, reserve_of
-from store.polls.batches import SHARE_IS_USED, WORTH_IT, Batching, share, share_of_run
+from store.polls.batches import WORTH_IT, Batching, share_of_day
 from store.polls.due import Pair, PollingState, Rounds
 from store.polls.locks import turn
-from store.polls.prices import micros
 from store.polls.sending import Sender, Unsent
 from store.polls.session import LEFT, NOT_DUE, PollSession, Summary
 from store.polls.spending import Charge
@@ -116,7 +115,7 @@ def _ask(session: PollSession, assistant: Assistant, plan: Plan, batching: Batch
         return
     is_worth_it = plan.waiting is None and assistant.batch and len(waiting) >= WORTH_IT
     if is_worth_it and not (pause or session.files.pause_of(assistant, now)):
-        batching.begin(list(waiting), instrument, share(session, assistant, state, summary))
+        batching.begin(list(waiting), instrument, share_of_day(session, assistant.name, state))
         return
     most = 1 if pause else plan.most
     Questions(session, sender, waiting, state, summary, instrument).ask(most)
@@ -200,28 +199,24 @@ class Questions:
             repeat = states.asked_on(rfc3339(now)[:10], pair.assistant.name)
             self._keep(pair, ask_sample(pair, now, repeat))
             return
-        charge = Charge(session.budget, reserve_of(pair.assistant, pair.category.question))
+        name = pair.assistant.name
+        charge = Charge(session.budget, reserve_of(pair.assistant, pair.category.question), name)
 
         def ask_and_land() -> None:
             self._landed.put((charge, ask(pair, self._sender, charge)))
 
         try:
-            part = share_of_run(session, pair.assistant, self._summary)
-            taken = charge.amount + sum(other.unknown for other in self._flights)
-            is_within = part is None or taken <= micros(max(part, 0))
-            if is_within and charge.reserve():
+            if charge.reserve():
                 self._waiting.popleft()
                 self._to_start -= 1
                 self._flights[charge] = pair, time.monotonic() + self._sender.limits.total + GRACE
-                name = f"poll {pair.assistant.name}"
-                threading.Thread(target=ask_and_land, name=name, daemon=True).start()
+                threading.Thread(target=ask_and_land, name=f"poll {name}", daemon=True).start()
             elif self._flights:
                 # answers that land give back part of their reserve, so this one may fit then
                 self._land()
             else:
                 # no limit any more: another process may have freed money since
-                limit = session.budget.reached(charge.amount)
-                limit = limit or (None if is_within else SHARE_IS_USED)
+                limit = session.budget.reached(charge.amount, name)
                 self._summary.limit = limit or self._summary.limit
         except OSError as error:
             self._summary.fault = f"the day's spending cannot be kept: {error.strerror}"

@@ -10,9 +10,9 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from store.polls.asking import request_for
+from store.polls.asking import request_for, reserve_each
 from store.polls.batch_files import Batch
-from store.polls.batches import CANCEL_AFTER, WORTH_IT, late, reserve_each
+from store.polls.batches import CANCEL_AFTER, WORTH_IT, late
 from store.polls.due import Pair, PollingState, Rounds
 from store.polls.locks import is_held, path_of
 from store.polls.prices import at_most, at_reduced_price, micros, missing_prices, price_of, usd

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from store.files import Catalogue
 from store.history import HistoryError
-from store.polls.asking import Outcome
+from store.polls.asking import Outcome, reserve_each
 from store.polls.batch_files import BatchFiles
 from store.polls.due import Key, Pair, PollingReader, PollingState, Rounds
 from store.polls.locks import FOLDER
@@ -44,9 +44,8 @@ class Summary(Struct):
 
     ``outcomes`` counts them by name, ``reasons`` has the first sentence for each name. ``pause``
     says why it is left alone, ``limit`` which limit of money is reached, ``fault`` what keeps it
-    from being asked; ``usd`` is what its answers cost, ``collected_usd`` of it for those of batches
-    that were sent before, ``unknown_usd`` what is taken for requests whose cost nobody knows. Of
-    ``due`` pairs ``batched`` were sent in batches that reserved ``batched_usd``. ``left`` are those
+    from being asked; ``usd`` is what its answers cost, ``unknown_usd`` what is taken for requests
+    whose cost nobody knows. Of ``due`` pairs ``batched`` were sent in batches. ``left`` are those
     whose history cannot be read or written, ``wrong`` has sentences on what may need a person.
     """
 
@@ -56,11 +55,9 @@ class Summary(Struct):
     limit: str | None = None
     fault: str | None = None
     usd: float = 0
-    collected_usd: float = 0
     unknown_usd: float = 0
     due: int = 0
     batched: int = 0
-    batched_usd: float = 0
     left: set[Key] = field(default_factory=set)
     wrong: list[str] = field(default_factory=list)
 
@@ -84,11 +81,6 @@ class Summary(Struct):
     def polled(self) -> int:
         """The number of polls that were made and recorded."""
         return sum(n for name, n in self.outcomes.items() if name not in NOT_ASKED)
-
-    @property
-    def sent_usd(self) -> float:
-        """What was sent costs, as far as anybody knows; the most it may, where nobody does."""
-        return self.usd - self.collected_usd + self.unknown_usd + self.batched_usd
 
     def __str__(self) -> str:
         """Return the counts and the cost, for people."""
@@ -138,6 +130,7 @@ class PollSession:
             lambda day: polling.usd_on(day) + self.files.reserved_usd(day),
             catalogue.site.daily_usd,
             run_usd,
+            lambda name: self.part(name, self.asked),
         )
         self._record = record
 
@@ -147,6 +140,20 @@ class PollSession:
         if is_limited and (missing := missing_prices(assistant)):
             needed = f"a limit of money needs {listed(missing)} in models.json"
             raise Unready(f"{assistant.name}: {needed}")
+
+    def part(self, name: str, among: Sequence[Assistant]) -> float:
+        """Return the part of a limit by which these assistants can be asked equally many questions.
+
+        They take categories in the same order, too: else one-sided rankings would follow.
+        """
+        question = next((category.question for category in self.catalogue.categories.values()), "")
+        costs = {
+            assistant.name: reserve_each(assistant, question)
+            for assistant in self.catalogue.assistants
+            if (assistant in among or assistant.name == name) and not missing_prices(assistant)
+        }
+        total = sum(costs.values())
+        return costs[name] / total if total else 1
 
     def sender(self, assistant: Assistant, *, size: int = 0) -> Sender:
         """Return what sends an assistant's requests; ``size`` is that of long replies in bytes.

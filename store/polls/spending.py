@@ -9,6 +9,7 @@ import errno
 import math
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ from store.polls.locks import DamagedFileError
 from store.polls.prices import micros
 
 SUM = "spent.json"
+SHARE_IS_USED = "its equal share of the limit pays for no further question"
 
 
 class Sum(Struct, frozen=True):
@@ -57,7 +59,8 @@ class Budget:
 
     The day's sum stands in a file, changed under a lock, and is never taken to be less than what
     is ``recorded`` of a day: in history, and reserved by open batches. What a killed process had
-    reserved stays taken that day. ``run_spent`` is in micro-dollars, for what this run sent.
+    reserved stays taken that day. ``run_spent`` has the micro-dollars of what this run sent, by
+    assistant; ``part`` returns which part of ``run_usd`` an assistant may take.
 
     Without ``daily_usd`` nothing is written; with it ``reserve``, ``available`` and ``reached``
     raise ``OSError`` where the sum cannot be used, so that nothing may be sent. ``settle`` never
@@ -71,30 +74,37 @@ class Budget:
         recorded: Callable[[str], float],
         daily_usd: float | None = None,
         run_usd: float | None = None,
+        part: Callable[[str], float] = lambda _: 1,
     ) -> None:
         self.daily_usd, self.run_usd = daily_usd, run_usd
-        self.run_spent = 0
+        self.run_spent: Counter[str] = Counter()
+        self._part = part
         self._directory = directory
         self._today = today
         self._recorded = recorded
         self._mutex = threading.Lock()
 
-    def reserve(self, amount: int) -> str | None:
-        """Take so many micro-dollars; return the day of it, or ``None`` if it passes a limit."""
+    def reserve(self, amount: int, name: str = "") -> str | None:
+        """Take so many micro-dollars for the assistant of this name.
+
+        Returns the day of it, or ``None`` if it passes a limit.
+        """
         with self._mutex, self._locked():
-            if self.reached(amount):
+            if self.reached(amount, name):
                 return None
-            self.run_spent += amount
+            self.run_spent[name] += amount
             return self._add(amount, self._today())
 
-    def settle(self, day: str, reserved: int, cost: int, *, of_run: bool = True) -> None:
+    def settle(
+        self, day: str, reserved: int, cost: int, name: str = "", *, of_run: bool = True
+    ) -> None:
         """Replace what was reserved by the cost; it stays taken where that cannot be written.
 
         A reserve of another day went with that day, and its cost is charged today. ``of_run``
         unless an earlier run reserved it.
         """
         with self._mutex, suppress(OSError), self._locked():
-            self.run_spent += cost - reserved if of_run else 0
+            self.run_spent[name] += cost - reserved if of_run else 0
             today = self._today()  # read once: midnight may come between two looks
             self._add(cost - (reserved if day == today else 0), today)
 
@@ -102,14 +112,20 @@ class Budget:
         """Return how many micro-dollars may still be taken; infinity without a limit."""
         day, run = self.daily_usd, self.run_usd
         of_day = math.inf if day is None else micros(day) - self._spent(self._today())
-        return min(of_day, math.inf if run is None else micros(run) - self.run_spent)
+        return min(of_day, math.inf if run is None else micros(run) - self.run_spent.total())
 
-    def reached(self, amount: int) -> str | None:
+    def share(self, name: str) -> float:
+        """Return how many micro-dollars an assistant may still take of the run."""
+        if self.run_usd is None or not name:
+            return math.inf
+        return micros(self.run_usd * self._part(name)) - self.run_spent[name]
+
+    def reached(self, amount: int, name: str = "") -> str | None:
         """Return the limit that so many more micro-dollars would pass, as a state in words."""
         if amount <= self.available():
-            return None
+            return None if amount <= self.share(name) else SHARE_IS_USED
         usd, limit, end = self.daily_usd or 0, "daily_usd {:g} of site.json", " until 00:00 UTC"
-        if self.run_usd is not None and self.run_spent + amount > micros(self.run_usd):
+        if self.run_usd is not None and self.run_spent.total() + amount > micros(self.run_usd):
             usd, limit, end = self.run_usd, "--max-usd {:g}", ""
         if amount > micros(usd):
             end = f": a question may cost {amount / 1e6:.4f} USD"
@@ -150,14 +166,15 @@ class Budget:
 
 
 class Charge:
-    """The cost of one question: a reserve for each attempt, settled after it.
+    """The cost of one question to an assistant: a reserve for each attempt, settled after it.
 
     ``sent_at`` is when a request may first have left, by its sender's clock; ``unknown`` are the
     micro-dollars that stay taken for attempts whose cost nobody knows.
     """
 
-    def __init__(self, budget: Budget, amount: int) -> None:
+    def __init__(self, budget: Budget, amount: int, name: str = "") -> None:
         self.amount = amount
+        self.name = name
         self.sent_at: float | None = None
         self.budget = budget
         self.unknown = 0
@@ -165,7 +182,7 @@ class Charge:
 
     def reserve(self) -> bool:
         """Take an attempt's highest cost; return whether it fits, or raise ``OSError``."""
-        self._day = self.budget.reserve(self.amount)
+        self._day = self.budget.reserve(self.amount, self.name)
         self.unknown += self.amount if self._day else 0
         return self._day is not None
 
@@ -174,4 +191,4 @@ class Charge:
         day, self._day = self._day, None
         if day is not None and cost is not None:
             self.unknown -= self.amount
-            self.budget.settle(day, self.amount, cost)
+            self.budget.settle(day, self.amount, cost, self.name)
