@@ -16,7 +16,7 @@ from typing import Any
 
 from polling_world import PollingWorld
 
-from store.polls.batches import Batching
+from store.polls.batches import follow_batches, send_batch
 from store.polls.session import Summary
 
 
@@ -27,16 +27,15 @@ def carry_out(order: dict[str, Any], directory: Path, url: str, name: str) -> No
     data.proxy = url if name == "Grok" else None
     session = data.session()
     session.polling.look(session.catalogue)
-    work = Batching(session, name, Summary())
     if order["after"]:
         signal.setitimer(signal.ITIMER_REAL, order["after"])
     if order["do"] == "begin":
         under_way = data.files.under_way(session.catalogue)
         free = [pair for pair in data.pairs(session, name) if pair.key not in under_way]
         if free:
-            work.begin(free, None)
+            send_batch(session, free, Summary(), None)
     else:
-        work.follow()
+        follow_batches(session, name, Summary())
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from polling_world import CANARY, NOW, PollingWorld
 
 from store.history import History, HistoryError
 from store.polls.asking import keep_instrument
-from store.polls.batches import Batching as Work
+from store.polls.batches import follow_batches, send_batch
 from store.polls.session import CANCELLED, NOT_DUE, Summary
 
 NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini", "xai": "Grok"}
@@ -50,19 +50,19 @@ class Queue:
         pairs = list(self.data.pairs(session, self.name, *slugs))
         under_way = self.data.files.under_way(session.catalogue)
         free = [pair for pair in pairs if pair.key not in under_way]
-        work = Work(session, self.name, Summary())
+        summary = Summary()
         if free:
             instrument = keep_instrument(self.data.directory, free[0].assistant, CANARY)
-            work.begin(free, instrument, usd)
-        return work.summary
+            send_batch(session, free, summary, instrument, usd)
+        return summary
 
-    def follow(self, *, cancel: bool = False) -> Work:
+    def follow(self, *, cancel: bool = False) -> Summary:
         """Look after all of them."""
         session = self.data.session()
         session.polling.look(session.catalogue)
-        work = Work(session, self.name, Summary())
-        work.follow(cancel=cancel)
-        return work
+        summary = Summary()
+        follow_batches(session, self.name, summary, cancel=cancel)
+        return summary
 
     @property
     def states(self) -> list[str]:
@@ -93,8 +93,8 @@ def test_a_batch_is_begun_followed_and_collected(queue: Queue) -> None:
     assert queue.begin().batched == 3
     assert queue.states == ["sent"]
     assert queue.data.spent() == pytest.approx(queue.data.batches()[0].reserved / 1e6)
-    assert (queue.follow().summary.polled, queue.data.polls()) == (0, [])
-    assert queue.follow().summary.outcomes == {"answered": 3}
+    assert (queue.follow().polled, queue.data.polls()) == (0, [])
+    assert queue.follow().outcomes == {"answered": 3}
     assert queue.states == []
     polls = queue.data.polls()
     assert Counter((p.slug, p.model, p.latency_ms) for p in polls) == {
@@ -212,10 +212,10 @@ def test_cancelling_keeps_answers_and_leaves_no_records(queue: Queue) -> None:
     """What was not asked is due again, and counts neither as failed nor as paid."""
     queue.tell(end="hang", answered=2)
     queue.begin()
-    told = Counter(queue.follow(cancel=True).summary.outcomes)
+    told = Counter(queue.follow(cancel=True).outcomes)
     for _ in range(3):
         queue.data.later(minutes=16)
-        told += queue.follow().summary.outcomes
+        told += queue.follow().outcomes
     assert (told["answered"], told[CANCELLED]) == (2, 1)
     assert Counter(poll.failure for poll in queue.data.polls()) == {None: 2}
     assert queue.bills == 2
@@ -228,9 +228,9 @@ def test_a_batch_that_is_late_is_cancelled_and_at_last_given_up(queue: Queue) ->
     queue.tell(end="stuck")
     queue.begin()
     reserved = queue.data.batches()[0].reserved / 1e6
-    assert queue.follow().summary.wrong == []
+    assert queue.follow().wrong == []
     queue.data.later(hours=27)
-    assert "is with its provider since 2026-11-20T06:00:00Z" in queue.follow().summary.wrong[0]
+    assert "is with its provider since 2026-11-20T06:00:00Z" in queue.follow().wrong[0]
     assert any("cancel" in path for _, path in queue.server.book["asked"])
     queue.data.later(hours=24)
     queue.follow()
@@ -263,7 +263,7 @@ def test_what_cannot_be_recorded_waits_and_holds_up_nothing(
             return append(history, polls, now, **options)
 
         patched.setattr(History, "append", refuse)
-        assert "c-001.jsonl cannot be written" in openai.follow().summary.wrong[0]
+        assert "c-001.jsonl cannot be written" in openai.follow().wrong[0]
     assert (openai.states, len(openai.data.polls())) == (["sent"], 2)
     openai.follow()
     assert (openai.states, len(openai.data.polls())) == ([], 3)

@@ -22,7 +22,7 @@ from polling_world import PollingWorld
 from processes import free_port, reached, until
 
 from store.polls.asking import request_for
-from store.polls.batches import Batching as Work
+from store.polls.batches import follow_batches, send_batch
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import Response, read_object
 from store.polls.providers.provider import Items, Queue, Remote
@@ -51,16 +51,16 @@ def running(command: list[str], port: int, look: str) -> Iterator[str]:
 def begin(data: PollingWorld, api: str) -> None:
     """Send all questions in a batch."""
     session = data.session()
-    work = Work(session, NAMES[api], Summary())
-    work.begin(list(data.pairs(session, NAMES[api])), None)
-    assert work.summary.batched == len(data.slugs)
+    summary = Summary()
+    send_batch(session, list(data.pairs(session, NAMES[api])), summary, None)
+    assert summary.batched == len(data.slugs)
 
 
 def follow(data: PollingWorld, api: str) -> list[str]:
     """Look after it; what is wrong."""
-    work = Work(data.session(), NAMES[api], Summary())
-    work.follow()
-    return work.summary.wrong
+    summary = Summary()
+    follow_batches(data.session(), NAMES[api], summary)
+    return summary.wrong
 
 
 def through(tmp_path: Path, url: str, api: str) -> PollingWorld:

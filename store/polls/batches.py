@@ -31,9 +31,6 @@ from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
 from store.text import clean, rfc3339
 
-MOST_ITEMS = 200
-"""Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck holds
-back a seventh of a round."""
 WORTH_IT = 50
 """Due pairs of an assistant that are worth a batch; fewer are asked directly."""
 CANCEL_AFTER = timedelta(hours=26)
@@ -52,79 +49,109 @@ REFUSALS = frozenset(range(300, 500)) - {408, 409}
 UNCLEAR = "The provider did not say whether it took the batch"
 
 
-class Batching:
-    """One assistant's batches, worked on by who holds its lock and counted in a ``summary``."""
+def send_batch(
+    session: PollSession,
+    pairs: Sequence[Pair],
+    summary: Summary,
+    instrument: str | None,
+    usd: float | None = None,
+) -> None:
+    """Send the first of an assistant's pairs as one batch that may cost so many US dollars.
 
-    def __init__(self, session: PollSession, name: str, summary: Summary) -> None:
-        self.summary = summary
-        self._session = session
-        self._files = session.files
-        self._name = name
+    ``instrument`` is the id of what it asks with.
 
-    def begin(
-        self, pairs: Sequence[Pair], instrument: str | None, usd: float | None = None
-    ) -> None:
-        """Send the first of these pairs as one batch that may cost so many US dollars.
+    Raises:
+        OSError: the batch cannot be written down, or the day's sum; nothing was sent.
+        Unready: the assistant's key is missing.
+    """
+    if fault := session.clock.fault():
+        summary.fault = fault
+        return
+    assistant = pairs[0].assistant
+    batches = AssistantBatches(session, assistant, summary)
+    items, reserved = batches.affordable(pairs, usd)
+    day = session.budget.reserve(reserved, assistant.name) if items else None
+    if day is None:
+        cost = reserve_in_batch(assistant, pairs[0].category.question)
+        summary.limit = session.budget.reached(cost) or SHARE_IS_USED
+        return
+    batch = Batch(
+        key=token_hex(8),
+        state="intended",
+        assistant=assistant,
+        intended_at=rfc3339(session.clock.now()),
+        reserved=reserved,
+        items=tuple(items),
+        instrument=instrument,
+    )
+    # the intent is on disk before anything is sent: a kill then leaves a batch that is known
+    try:
+        session.files.write(batch)
+    except OSError:
+        session.budget.settle(day, reserved, 0, assistant.name)
+        raise
+    if failure := batches.create(batch):
+        why, spent = failure
+        _fail(session, batch, why, spent, of_run=True)
+        summary.unknown_usd += spent / 1e6
+        summary.wrong.append(f"No batch of {assistant.name} was sent: {why}")
+    else:
+        summary.batched += len(items)
 
-        ``instrument`` is the id of what it asks with.
 
-        Raises:
-            OSError: the batch cannot be written down, or the day's sum; nothing was sent.
-            Unready: the assistant's key is missing.
-        """
-        session, assistant = self._session, pairs[0].assistant
-        now = session.clock.now()
+def follow_batches(
+    session: PollSession, name: str, summary: Summary, *, cancel: bool = False
+) -> None:
+    """Look after all batches of an assistant; ``cancel`` asks their provider to end them.
+
+    Raises:
+        OSError: a batch cannot be read or written.
+    """
+    for batch in session.files.open_of(name, session.catalogue):
         if fault := session.clock.fault():
-            self.summary.fault = fault
-            return
-        line = _Line(session, assistant)
-        items, reserved = self._affordable(pairs[: min(MOST_ITEMS, line.queue.MAX_REQUESTS)], usd)
-        day = session.budget.reserve(reserved, assistant.name) if items else None
-        if day is None:
-            cost = reserve_in_batch(assistant, pairs[0].category.question)
-            self.summary.limit = session.budget.reached(cost) or SHARE_IS_USED
-            return
-        batch = Batch(
-            key=token_hex(8),
-            state="intended",
-            assistant=assistant,
-            intended_at=rfc3339(now),
-            reserved=reserved,
-            items=tuple(items),
-            instrument=instrument,
-        )
-        # the intent is on disk before anything is sent: a kill then leaves a batch that is known
-        try:
-            self._files.write(batch)
-        except OSError:
-            session.budget.settle(day, reserved, 0, assistant.name)
-            raise
-        if reason := self._create(batch, line):
-            self.summary.wrong.append(f"No batch of {self._name} was sent: {reason}")
-            return
-        self.summary.batched += len(items)
-
-    def follow(self, *, cancel: bool = False) -> None:
-        """Look after all batches of the assistant; ``cancel`` asks their provider to end them.
-
-        Raises:
-            OSError: a batch cannot be read or written.
-        """
-        for batch in self._files.open_of(self._name, self._session.catalogue):
-            if fault := self._session.clock.fault():
-                self.summary.wrong.append(fault)
-            elif batch.state == "intended":  # who sent it was killed: nobody else has the lock
-                self._fail(batch, f"{UNCLEAR}, and what sent it was ended", batch.reserved)
+            summary.wrong.append(fault)
+        elif batch.state == "intended":  # who sent it was killed: nobody else has the lock
+            _fail(session, batch, f"{UNCLEAR}, and what sent it was ended", batch.reserved)
+        else:
+            try:
+                batches = AssistantBatches(session, batch.assistant, summary)
+            except (Unready, SettingsError) as error:
+                summary.wrong.append(f"A batch of {name} cannot be looked after: {error}.")
             else:
-                try:
-                    line = _Line(self._session, batch.assistant)
-                except (Unready, SettingsError) as error:
-                    sentence = f"A batch of {self._name} cannot be looked after: {error}."
-                    self.summary.wrong.append(sentence)
-                    continue
-                self._follow_one(self._cancel(batch, line) if cancel else batch, line)
+                batches.follow(batches.cancel(batch) if cancel else batch)
 
-    def _affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
+
+def _fail(
+    session: PollSession, batch: Batch, why: str, spent: int, *, of_run: bool = False
+) -> None:
+    """Write down that a batch is over, then let the budget have what it did not cost."""
+    now, name = rfc3339(session.clock.now()), batch.assistant.name
+    session.files.write(replace(batch, state="failed", failed_at=now, why=why, reserved=spent))
+    session.budget.settle(None, batch.reserved, spent, name, of_run=of_run)
+
+
+class AssistantBatches:
+    """The batches of an assistant at its provider, worked on by who holds the assistant's lock.
+
+    What comes of them goes into the ``summary``.
+
+    Raises:
+        Unready, SettingsError: the assistant's key or queue is missing.
+    """
+
+    def __init__(self, session: PollSession, assistant: Assistant, summary: Summary) -> None:
+        sender = session.sender(assistant, size=SIZE)
+        queue = queue_of(assistant)
+        if queue is None:
+            raise Unready(f"{assistant.name}: no queue for its batches is known")
+        self._call = sender.call
+        self._queue = queue(assistant, sender.secret)
+        self._session = session
+        self._summary = summary
+        self._assistant = assistant
+        self._name = session.catalogue.former_names.get(assistant.name, assistant.name)
+
+    def affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
         """Return what of these pairs can be paid and recorded, and what it may cost."""
         history, now = self._session.polling.history, rfc3339(self._session.clock.now())
         budget = self._session.budget
@@ -132,8 +159,8 @@ class Batching:
         limit = min(budget.available(), budget.share(self._name), of_day)
         items: list[Asking] = []
         total = 0
-        for pair in pairs:
-            cost = reserve_in_batch(pair.assistant, pair.category.question)
+        for pair in pairs[: self._queue.MOST_ITEMS]:
+            cost = reserve_in_batch(self._assistant, pair.category.question)
             if total + cost > limit:
                 break
             with suppress(HistoryError):  # its answer could not be recorded
@@ -142,124 +169,111 @@ class Batching:
                 total += cost
         return items, total
 
-    def _create(self, batch: Batch, line: _Line) -> str | None:
-        """Upload and create it; return why it was not made, or nobody knows."""
+    def create(self, batch: Batch) -> tuple[str, int] | None:
+        """Upload and create it; return why it was not made, or nobody knows, and what was spent."""
         items = {
-            batch.identity(n): request_for(batch.assistant, item.question).body
+            batch.identity(n): request_for(self._assistant, item.question).body
             for n, item in enumerate(batch.items)
         }
         file = None
-        if upload := line.queue.build_upload(items):
-            response = line.call(upload)
+        if upload := self._queue.build_upload(items):
+            response = self._call(upload)
             file = text(read_object(response.body).get("id")) if response.is_success else None
             if not file:
-                return self._fail(batch, line.describe(response), 0, of_run=True)
-        response = line.call(line.queue.build_batch(items, batch.key, file))
-        if remote := line.read_batch(response):
-            self._files.write(replace(batch, state="sent", remote=remote.id))
+                return self._describe(response), 0
+        response = self._call(self._queue.build_batch(items, batch.key, file))
+        if remote := self._read_batch(response):
+            self._session.files.write(replace(batch, state="sent", remote=remote.id))
             return None
-        why = line.describe(response)
+        why = self._describe(response)
         if response.is_free or response.status in REFUSALS:
-            return self._fail(batch, why, 0, of_run=True)
-        self.summary.unknown_usd += batch.reserved / 1e6
-        return self._fail(batch, f"{UNCLEAR}: {why}", batch.reserved, of_run=True)
+            return why, 0
+        return f"{UNCLEAR}: {why}", batch.reserved
 
-    def _fail(self, batch: Batch, why: str, spent: int, *, of_run: bool = False) -> str:
-        """Write down that a batch is over, then let the ledger have what it did not cost."""
-        failed_at = rfc3339(self._session.clock.now())
-        self._files.write(
-            replace(batch, state="failed", failed_at=failed_at, why=why, reserved=spent)
-        )
-        self._settle(batch, spent, of_run=of_run)
-        return why
+    def cancel(self, batch: Batch) -> Batch:
+        """Ask the provider to end a batch and say why it would not; return how it stands now."""
+        response = self._call(self._queue.build_cancel(str(batch.remote)))
+        if not response.is_success:
+            why = self._describe(response)
+            self._summary.wrong.append(f"A batch of {self._name} was not cancelled: {why}")
+            return batch
+        return self._note_cancelled(batch)
 
-    def _settle(self, batch: Batch, spent: int, *, of_run: bool = False) -> None:
-        # an open batch weighs on every day, so that its reserve is always one of today
-        today = rfc3339(self._session.clock.now())[:10]
-        self._session.budget.settle(today, batch.reserved, spent, self._name, of_run=of_run)
-
-    def _follow_one(self, batch: Batch, line: _Line) -> None:
+    def follow(self, batch: Batch) -> None:
         """Ask how a batch stands, and do what follows from that."""
-        response = line.call(line.queue.build_look(str(batch.remote)))
-        remote = line.read_batch(response)
+        age = batch.age(self._session.clock.now())
+        response = self._call(self._queue.build_look(str(batch.remote)))
+        remote = self._read_batch(response)
         if remote is None or remote.id != batch.remote:
-            why = line.describe(response)
-            self.summary.wrong.append(f"A batch of {self._name} cannot be followed: {why}")
-            if batch.age(self._session.clock.now()) > GIVE_UP_AFTER:
-                self._fail(batch, why, batch.reserved)
-        elif remote.state == "failed":
+            why = self._describe(response)
+            self._summary.wrong.append(f"A batch of {self._name} cannot be followed: {why}")
+            if age > GIVE_UP_AFTER:
+                _fail(self._session, batch, why, batch.reserved)
+            return
+        if remote.state == "failed":
             why = f"The provider's batch failed before it ran ({remote.why or 'no reason given'})."
-            self.summary.wrong.append(f"{self._name}: {self._fail(batch, why, 0)}")
-        elif remote.state == "open" or not self._is_final(batch, remote):
-            self._wait(batch, remote, line)
-        else:
-            self._collect(batch, remote, line)
+            self._summary.wrong.append(f"{self._name}: {why}")
+            _fail(self._session, batch, why, 0)
+            return
+        if remote.is_settling:
+            batch = self._note_cancelled(batch)
+        if remote.state == "ended" and self._is_final(batch, remote):
+            self._collect(batch, remote)
+        elif age > GIVE_UP_AFTER:
+            why = "It neither ended nor could be cancelled."
+            _fail(self._session, batch, why, batch.reserved)
+        elif age > CANCEL_AFTER:
+            self._summary.wrong.append(late(batch))
+            self.cancel(batch)
+        elif batch.cancelled_at:
+            self._summary.outcomes[ENDING] += len(batch.items)
+
+    def _note_cancelled(self, batch: Batch) -> Batch:
+        """Write down when a batch was first known to be cancelled; return how it stands now."""
+        if batch.cancelled_at is None:
+            batch = replace(batch, cancelled_at=rfc3339(self._session.clock.now()))
+            self._session.files.write(batch)
+        return batch
 
     def _is_final(self, batch: Batch, remote: Remote) -> bool:
         """Return whether the ended batch lists its results, and they can no longer change."""
         now = self._session.clock.now()
         if remote.is_settling and batch.age(now) <= GIVE_UP_AFTER:
-            if batch.cancelled_at is None:
-                return False
-            return now - datetime.fromisoformat(batch.cancelled_at) >= RECHECK_AFTER
+            cancelled_at = datetime.fromisoformat(str(batch.cancelled_at))
+            return now - cancelled_at >= RECHECK_AFTER
         # a batch that ended without naming its results may name them a moment later
         lists_none = not remote.files and remote.unasked == UNASKED["missing"]
         return not lists_none or batch.age(now) > CANCEL_AFTER
 
-    def _wait(self, batch: Batch, remote: Remote, line: _Line) -> None:
-        """Cancel it when it is late, and give it up when that is of no use."""
-        now = self._session.clock.now()
-        if remote.is_settling and not batch.cancelled_at:
-            batch = replace(batch, cancelled_at=rfc3339(now))
-            self._files.write(batch)
-        if batch.age(now) > GIVE_UP_AFTER:
-            self._fail(batch, "It neither ended nor could be cancelled.", batch.reserved)
-        elif batch.age(now) > CANCEL_AFTER:
-            self.summary.wrong.append(late(batch))
-            self._cancel(batch, line)
-        elif batch.cancelled_at:
-            self.summary.outcomes[ENDING] += len(batch.items)
-
-    def _cancel(self, batch: Batch, line: _Line) -> Batch:
-        """Ask the provider to end a batch and say why it would not; return how it stands now."""
-        response = line.call(line.queue.build_cancel(str(batch.remote)))
-        if not response.is_success:
-            why = line.describe(response)
-            self.summary.wrong.append(f"A batch of {self._name} was not cancelled: {why}")
-        elif batch.cancelled_at is None:
-            batch = replace(batch, cancelled_at=rfc3339(self._session.clock.now()))
-            self._files.write(batch)
-        return batch
-
-    def _collect(self, batch: Batch, remote: Remote, line: _Line) -> None:
+    def _collect(self, batch: Batch, remote: Remote) -> None:
         """Record what is not recorded yet, forget the batch, then settle the cost.
 
         What history cannot take is left, with the batch, until it can or the batch is given up; the
         others are recorded. Cancelled questions leave no record.
         """
-        results = line.results(remote)
+        session = self._session
+        results = self._results(remote)
         if isinstance(results, str):
             refusals, cost = [results], 0
         else:
             outcomes = match(map(batch.identity, range(len(batch.items))), results, remote.unasked)
             refusals, cost = self._record(batch, outcomes)
         for reason in dict.fromkeys(refusals):
-            self.summary.wrong.append(
-                f"Answers in a batch of {self._name} are not recorded: {reason}"
-            )
+            why = f"Answers in a batch of {self._name} are not recorded: {reason}"
+            self._summary.wrong.append(why)
         if refusals:
-            if batch.age(self._session.clock.now()) > GIVE_UP_AFTER:
-                self._fail(batch, "Not all of its answers were recorded.", batch.reserved)
+            if batch.age(session.clock.now()) > GIVE_UP_AFTER:
+                _fail(session, batch, "Not all of its answers were recorded.", batch.reserved)
             return
         if batch.cancelled_at:  # kept as failed, so that no other is begun at once
-            self._fail(replace(batch, reserved=0), "One was cancelled, or came late.", 0)
-            rest = self._files.pause_of(batch.assistant, self._session.clock.now())
-            if rest and self.summary.outcomes[CANCELLED]:
-                self.summary.reasons[CANCELLED] = f"it is asked without batches {rest}"
+            _fail(session, replace(batch, reserved=0), "One was cancelled, or came late.", 0)
+            rest = session.files.pause_of(batch.assistant, session.clock.now())
+            if rest and self._summary.outcomes[CANCELLED]:
+                self._summary.reasons[CANCELLED] = f"it is asked without batches {rest}"
         else:
-            self._files.forget(batch)
-            self._files.forget_failures(batch.assistant.name, self._session.catalogue)
-        self._settle(batch, cost)
+            session.files.forget(batch)
+            session.files.forget_failures(batch.assistant.name, session.catalogue)
+        session.budget.settle(None, batch.reserved, cost, of_run=False)
 
     def _record(
         self, batch: Batch, results: Mapping[str, Response | Failure]
@@ -274,18 +288,46 @@ class Batching:
             note = f"batch {batch.identity(number)}"
             result = results[batch.identity(number)]
             if result == UNASKED["cancelled"]:
-                self.summary.count(CANCELLED)
+                self._summary.count(CANCELLED)
                 continue
             outcome = outcome_of_result(batch.assistant, item.slug, item.question, result, note)
             cost += _cost(batch.assistant, outcome.poll, result)
             try:
                 if note not in notes(item.slug):
-                    pause = None if self.summary.pause else outcome.pause
+                    pause = None if self._summary.pause else outcome.pause
                     outcome = replace(outcome, pause=pause)
-                    self._session.append(outcome, self.summary, batch.instrument)
+                    self._session.append(outcome, self._summary, batch.instrument)
             except (HistoryError, OSError) as error:
                 refusals.append(f"{error}.")
         return refusals, cost
+
+    def _read_batch(self, response: Response) -> Remote | None:
+        """Return the batch that a response describes, if it describes one."""
+        return self._queue.read_batch(read_object(response.body)) if response.is_success else None
+
+    def _results(self, remote: Remote) -> list[Result] | str:
+        """Return all that a provider says of a batch's items, or why it cannot be had now."""
+        results: list[Result] = []
+        files = list(remote.files)
+        for count, file in enumerate(files, start=1):
+            response = self._call(self._queue.build_download(file))
+            if not response.is_success:
+                return self._describe(response)
+            results += self._queue.read_results(response.body)
+            following = self._queue.next_file(file, response.body)
+            if following and (following in files or count >= MOST_FILES):
+                return "The provider's results have no end."
+            files += [following] if following else []
+        return results
+
+    def _describe(self, response: Response) -> str:
+        """Return what a request came to that was of no use, in a sentence."""
+        if response.loss:
+            return response.loss.error
+        outcome = PROVIDERS[self._assistant.api].read_reply(response).outcome
+        if isinstance(outcome, Failure):
+            return clean(outcome.error)[:SHOWN]
+        return f"The provider answered HTTP {response.status}, but nothing that could be used."
 
 
 def _notes(history: History, slug: str) -> set[str]:
@@ -298,51 +340,6 @@ def _notes(history: History, slug: str) -> set[str]:
     if log.unread:
         raise HistoryError(str(log.problems[0]))
     return {note for stored in log.polls for note in stored.poll.notes}
-
-
-class _Line:
-    """The line to one assistant's provider, over which its ``queue`` is asked.
-
-    Raises:
-        Unready, SettingsError: its key or its queue is missing.
-    """
-
-    def __init__(self, session: PollSession, assistant: Assistant) -> None:
-        self._assistant = assistant
-        sender = session.sender(assistant, size=SIZE)
-        self.call = sender.call
-        queue = queue_of(assistant)
-        if queue is None:
-            raise Unready(f"{assistant.name}: no queue for its batches is known")
-        self.queue = queue(assistant, sender.secret)
-
-    def read_batch(self, response: Response) -> Remote | None:
-        """Return the batch that a response describes, if it describes one."""
-        return self.queue.read_batch(read_object(response.body)) if response.is_success else None
-
-    def results(self, remote: Remote) -> list[Result] | str:
-        """Return all that a provider says of a batch's items, or why it cannot be had now."""
-        results: list[Result] = []
-        files = list(remote.files)
-        for count, file in enumerate(files, start=1):
-            response = self.call(self.queue.build_download(file))
-            if not response.is_success:
-                return self.describe(response)
-            results += self.queue.read_results(response.body)
-            following = self.queue.next_file(file, response.body)
-            if following and (following in files or count >= MOST_FILES):
-                return "The provider's results have no end."
-            files += [following] if following else []
-        return results
-
-    def describe(self, response: Response) -> str:
-        """Return what a request came to that was of no use, in a sentence."""
-        if response.loss:
-            return response.loss.error
-        outcome = PROVIDERS[self._assistant.api].read_reply(response).outcome
-        if isinstance(outcome, Failure):
-            return clean(outcome.error)[:SHOWN]
-        return f"The provider answered HTTP {response.status}, but nothing that could be used."
 
 
 def _cost(assistant: Assistant, poll: Poll, result: Response | Failure) -> int:

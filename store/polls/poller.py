@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from store.history import HistoryError
 from store.polls.asking import Outcome, ask, ask_sample, give_up, keep_instrument, reserve_of
-from store.polls.batches import WORTH_IT, Batching, share_of_day
+from store.polls.batches import WORTH_IT, follow_batches, send_batch, share_of_day
 from store.polls.due import Pair, PollingState, Rounds
 from store.polls.locks import turn
 from store.polls.sending import Sender, Unsent
@@ -82,19 +82,18 @@ def take_turn(
     with turn(session.locks, name, session.stop, notify) as is_held:
         if not is_held:
             return False
-        batching = Batching(session, name, summary)
         if plan.follow:
-            batching.follow(cancel=plan.cancel)
+            follow_batches(session, name, summary, cancel=plan.cancel)
         assistant = next((a for a in session.catalogue.assistants if a.name == name), None)
         if assistant and not (plan.cancel or session.stop.is_set()):
-            _ask(session, assistant, plan, batching)
+            _ask(session, assistant, plan, summary)
         return True
 
 
-def _ask(session: PollSession, assistant: Assistant, plan: Plan, batching: Batching) -> None:
+def _ask(session: PollSession, assistant: Assistant, plan: Plan, summary: Summary) -> None:
     """Read what is paused and due, and ask it."""
     session.check_prices(assistant)
-    sender, summary = session.sender(assistant), batching.summary
+    sender = session.sender(assistant)
     state = session.polling.look(session.catalogue)
     waiting = plan.waiting
     if waiting is None:
@@ -115,7 +114,8 @@ def _ask(session: PollSession, assistant: Assistant, plan: Plan, batching: Batch
         return
     is_worth_it = plan.waiting is None and assistant.batch and len(waiting) >= WORTH_IT
     if is_worth_it and not (pause or session.files.pause_of(assistant, now)):
-        batching.begin(list(waiting), instrument, share_of_day(session, assistant.name, state))
+        usd = share_of_day(session, assistant.name, state)
+        send_batch(session, list(waiting), summary, instrument, usd)
         return
     most = 1 if pause else plan.most
     Questions(session, sender, waiting, state, summary, instrument).ask(most)

@@ -96,17 +96,17 @@ class Budget:
             return self._add(amount, self._today())
 
     def settle(
-        self, day: str, reserved: int, cost: int, name: str = "", *, of_run: bool = True
+        self, day: str | None, reserved: int, cost: int, name: str = "", *, of_run: bool = True
     ) -> None:
         """Replace what was reserved by the cost; it stays taken where that cannot be written.
 
-        A reserve of another day went with that day, and its cost is charged today. ``of_run``
-        unless an earlier run reserved it.
+        A reserve of another ``day`` went with that day, and its cost is charged today; that of an
+        open batch weighs on every day (``None``). ``of_run`` unless an earlier run reserved it.
         """
         with self._mutex, suppress(OSError), self._locked():
             self.run_spent[name] += cost - reserved if of_run else 0
             today = self._today()  # read once: midnight may come between two looks
-            self._add(cost - (reserved if day == today else 0), today)
+            self._add(cost - (reserved if day in (None, today) else 0), today)
 
     def available(self) -> float:
         """Return how many micro-dollars may still be taken; infinity without a limit."""

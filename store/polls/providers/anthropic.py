@@ -40,7 +40,6 @@ def anthropic_headers(key: str | None) -> dict[str, str]:
 class AnthropicQueue(Queue):
     """Takes the items with the batch, and gives the results as lines."""
 
-    MAX_REQUESTS = 100_000
     HOME = "messages/batches"
     headers = staticmethod(anthropic_headers)
 

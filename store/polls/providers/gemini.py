@@ -32,7 +32,7 @@ def goog_api_key(key: str | None) -> dict[str, str]:
 class GeminiQueue(Queue):
     """Gives the results with the batch."""
 
-    MAX_REQUESTS = 100
+    MOST_ITEMS = 100
     """Few, so that the results stay small."""
     CANCEL = ":cancel"
     headers = staticmethod(goog_api_key)

@@ -229,8 +229,9 @@ class Remote(Struct, frozen=True, kw_only=True):
 class Queue:
     """A provider's queue, as one assistant's batches use it; the defaults are what most share."""
 
-    MAX_REQUESTS = 50_000
-    """Items that one batch may have."""
+    MOST_ITEMS = 200
+    """Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck
+    holds back a seventh of a round. Providers take 50,000 and more, but for Gemini."""
     HOME, CANCEL = "batches", "/cancel"
     """The path of batches, and what follows a batch's to cancel it."""
     headers = staticmethod(wire.bearer)
