@@ -16,14 +16,12 @@ from msgspec.structs import replace
 
 from store.disk import atomic_write, make_folder, sync_directory
 from store.line_codec import decode_line, encode_line
-from store.polls import answer_parsing, sample, secrets
+from store.polls import answer_parsing, sample, secrets, spending
 from store.polls.due import Pair
-from store.polls.prices import at_most, at_reduced_price, check_cost, micros, price_of, usd
 from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Reply, Request, Response
 from store.polls.providers.provider import Prompt, prompt
 from store.polls.sending import Limits, Sender, Unsent
-from store.polls.spending import Charge
 from store.records import (
     Answer,
     Assistant,
@@ -113,17 +111,17 @@ def cost_at_most(assistant: Assistant, question: str) -> float | None:
         return 0
     if assistant.base_url is None or assistant.model is None:
         return None
-    return usd(assistant, at_most(assistant, request_for(assistant, question).body))
+    return spending.most_usd(assistant, request_for(assistant, question).body)
 
 
 def reserve_of(assistant: Assistant, question: str) -> int:
     """Return the micro-dollars to reserve for asking once; without prices that is nothing."""
-    return micros(cost_at_most(assistant, question) or 0)
+    return spending.micros(cost_at_most(assistant, question) or 0)
 
 
 def reserve_in_batch(assistant: Assistant, question: str) -> int:
     """Return the micro-dollars to reserve for asking once in a batch."""
-    return reserve_of(at_reduced_price(assistant), question)
+    return reserve_of(spending.at_reduced_price(assistant), question)
 
 
 def reserve_each(assistant: Assistant, question: str) -> int:
@@ -131,7 +129,7 @@ def reserve_each(assistant: Assistant, question: str) -> int:
     return (reserve_in_batch if assistant.batch else reserve_of)(assistant, question)
 
 
-def ask(pair: Pair, sender: Sender, charge: Charge) -> Outcome | Unsent:
+def ask(pair: Pair, sender: Sender, charge: spending.Charge) -> Outcome | Unsent:
     """Ask an assistant a category's question; every failure becomes a poll with its kind.
 
     So does an unexpected exception, whose traceback is logged. ``charge`` has its reserve.
@@ -167,13 +165,13 @@ def outcome_of_result(
 
     It has no latency, which would be the queue's, and a cut-off answer is not asked for again.
     """
-    priced = replace(at_reduced_price(assistant), tier=None)
+    priced = replace(spending.at_reduced_price(assistant), tier=None)
     try:
         if isinstance(result, Failure):
             reply = Reply(outcome=result)
         else:
             reply = PROVIDERS[assistant.api].read_reply(result)
-        reply = check_cost(priced, reserve_of(priced, question), reply)
+        reply = spending.check_cost(priced, reserve_of(priced, question), reply)
         pause = Limits().pause if reply.lasting else None
         reply = replace(reply, notes=(note, *reply.notes), pause=pause)
         return outcome_of(priced, slug, question, reply)
@@ -191,7 +189,7 @@ def _unexpected(
 
 
 def _ask_with_more_room(
-    assistant: Assistant, question: str, sender: Sender, charge: Charge, first: Reply
+    assistant: Assistant, question: str, sender: Sender, charge: spending.Charge, first: Reply
 ) -> Reply:
     """Ask again with twice the room after a cut-off answer, unless ``extra`` sets the room."""
     wider = replace(assistant, max_output_tokens=2 * assistant.max_output_tokens)
@@ -199,7 +197,7 @@ def _ask_with_more_room(
     request = request_for(wider, question, sender.secret)
     if request_for(assistant, question).body == request.body:
         return first
-    more = Charge(charge.budget, reserve_of(wider, question), charge.name)
+    more = spending.Charge(charge.budget, reserve_of(wider, question), charge.name)
     more.sent_at = charge.sent_at
     second = sender.send(request, more) if more.reserve() else None
     charge.unknown += more.unknown
@@ -229,7 +227,10 @@ def outcome_of(
     error = _shown(failure.error, key) if failure else None
     if failure and failure.excerpt:
         error = f'{error} It begins: "{_shown(failure.excerpt, key)}"'
-    tokens = reply.tokens
+    usage = None
+    if tokens := reply.tokens:
+        cost = spending.price_of(assistant, reply)
+        usage = Usage(tokens.input, tokens.output, cost, tokens.searches)
     attempts = (f"sent {reply.attempts} times",) if reply.attempts > 1 else ()
     poll = Poll(
         slug=slug,
@@ -247,9 +248,7 @@ def outcome_of(
         request_id=reply.request_id,
         web_search=assistant.web_search,
         latency_ms=reply.latency_ms,
-        usage=Usage(tokens.input, tokens.output, price_of(assistant, reply), tokens.searches)
-        if tokens
-        else None,
+        usage=usage,
     )
     # once more, for cleaning may have joined a key that hidden characters parted
     poll = msgspec.convert(secrets.redact(key, msgspec.to_builtins(poll)), Poll)

@@ -20,13 +20,12 @@ from store.history import History, HistoryError
 from store.polls.asking import SHOWN, outcome_of_result, request_for, reserve_in_batch
 from store.polls.batch_files import Asking, Batch
 from store.polls.due import Pair, PollingState
-from store.polls.prices import micros
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import Response, read_object, text
 from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.secrets import Unready
 from store.polls.session import CANCELLED, ENDING, PollSession, Summary
-from store.polls.spending import SHARE_IS_USED
+from store.polls.spending import SHARE_IS_USED, micros
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
 from store.text import clean, rfc3339

@@ -16,11 +16,10 @@ from store.polls.asking import Outcome, reserve_each
 from store.polls.batch_files import BatchFiles
 from store.polls.due import Key, Pair, PollingReader, PollingState, Rounds
 from store.polls.locks import FOLDER
-from store.polls.prices import missing_prices
 from store.polls.secrets import Unready, key_of
 from store.polls.sending import FLEX_LIMITS, Limits, Sender
-from store.polls.spending import Budget
-from store.rankings.poll_states import Pause, pause_reason
+from store.polls.spending import Budget, missing_prices
+from store.rankings.poll_states import Pause, cooldown
 from store.rankings.sentences import listed
 from store.records import Assistant, Poll
 from store.settings import Settings, SettingsError
@@ -199,19 +198,17 @@ class PollSession:
         Raises:
             HistoryError, OSError: it is not recorded.
         """
-        poll, now, pause = outcome.poll, self.clock.now(), None
-        poll = msgspec.structs.replace(poll, instrument=instrument or msgspec.UNSET)
+        now = self.clock.now()
+        poll = msgspec.structs.replace(outcome.poll, instrument=instrument or msgspec.UNSET)
         if outcome.at:  # a record from ahead would keep its category from being asked
             now = min(now, outcome.at)
         if outcome.pause is not None:
-            until = (now + timedelta(seconds=outcome.pause)).replace(microsecond=0)
-            is_stated = poll.failure == "rate_limited"
-            pause = Pause(until, pause_reason(poll), is_stated, poll.failure)
-            poll = msgspec.structs.replace(poll, cooldown_until=rfc3339(until))
+            until = rfc3339(now + timedelta(seconds=outcome.pause))
+            poll = msgspec.structs.replace(poll, cooldown_until=until)
         end = time.monotonic() + RECORD_SECONDS
         while True:
             try:
-                self._record([poll], rfc3339(now))
+                [poll] = self._record([poll], rfc3339(now))
             except HistoryError as error:
                 number = getattr(error.__cause__, "errno", None)
                 if number not in SHORT_OF_FILES or time.monotonic() > end:
@@ -221,4 +218,4 @@ class PollSession:
                 break
         summary.count(poll.failure or ANSWERED, poll.error)
         summary.usd += (poll.usage.usd or 0) if poll.usage else 0
-        summary.pause = summary.pause or pause
+        summary.pause = summary.pause or cooldown(poll)

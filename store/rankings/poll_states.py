@@ -201,11 +201,6 @@ def recorded_pause(states: Sequence[PollState], now: datetime) -> Pause | None:
     return max(lasting, key=attrgetter("until"), default=None)
 
 
-def pause_reason(poll: Poll) -> str:
-    """Return why a poll has its assistant left alone: its error, or what is noted of its cost."""
-    return poll.error or "; ".join(poll.notes)
-
-
 def outage(
     answered: str | None, failed: Sequence[str], every_days: int, since: datetime, now: datetime
 ) -> str | None:
@@ -233,7 +228,7 @@ def _state(polls: Sequence[Poll]) -> PollState:
     return PollState(
         polled_at=last.polled_at,
         failure=last.failure,
-        cooldown=next(filter(None, map(_cooldown, reversed(polls))), None),
+        cooldown=next(filter(None, map(cooldown, reversed(polls))), None),
         failed_at=tuple(poll.polled_at for poll in reversed(failures)),
         answers=tuple(poll.polled_at for poll in reversed(answers)),
         sent_at=_sent_at(answers[0]) if answers else None,
@@ -243,13 +238,13 @@ def _state(polls: Sequence[Poll]) -> PollState:
     )
 
 
-def _cooldown(poll: Poll) -> Pause | None:
+def cooldown(poll: Poll) -> Pause | None:
     """Return the pause that a poll calls for; only a rate limit's time is the provider's own."""
     if poll.cooldown_until is UNSET:
         return None
     return Pause(
         until=datetime.fromisoformat(poll.cooldown_until),
-        why=pause_reason(poll),
+        why=poll.error or "; ".join(poll.notes),  # a dear answer has a note of its cost
         stated=poll.failure == "rate_limited",
         kind=poll.failure,
         since=datetime.fromisoformat(poll.polled_at),
