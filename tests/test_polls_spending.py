@@ -139,7 +139,7 @@ def test_a_run_stops_before_its_limit(tmp_path: Path) -> None:
     assert budget.run_spent.total() == 4
     assert budget.reserve(7) is None
     assert budget.usd_today() == 0.000004
-    budget.settle(day, 900, 5, of_run=False)
+    budget.settle_batch(900, 5)
     assert budget.reserve(7) is None, "what an earlier run reserved is not this one's to spend"
     assert budget.reserve(6)
 

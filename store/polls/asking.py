@@ -22,6 +22,7 @@ from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Reply, Request, Response
 from store.polls.providers.provider import Prompt, prompt
 from store.polls.sending import Limits, Sender, Unsent
+from store.polls.spending import Charge
 from store.records import (
     Answer,
     Assistant,
@@ -129,21 +130,21 @@ def reserve_each(assistant: Assistant, question: str) -> int:
     return (reserve_in_batch if assistant.batch else reserve_of)(assistant, question)
 
 
-def ask(pair: Pair, sender: Sender, charge: spending.Charge) -> Outcome | Unsent:
+def ask(pair: Pair, sender: Sender, charge: Charge) -> Outcome | Unsent:
     """Ask an assistant a category's question; every failure becomes a poll with its kind.
 
     So does an unexpected exception, whose traceback is logged. ``charge`` has its reserve.
     """
-    assistant, question, key = pair.assistant, pair.category.question, sender.secret
+    question, key = pair.category.question, sender.secret
     try:
-        reply = sender.send(request_for(assistant, question, key), charge)
-        if isinstance(reply, Reply) and reply.failure == "truncated":
-            reply = _ask_with_more_room(assistant, question, sender, charge, reply)
+        reply = sender.send(request_for(pair.assistant, question, key), charge)
         if isinstance(reply, Unsent):
             return reply
-        return outcome_of(assistant, pair.slug, question, reply, key)
+        if reply.failure == "truncated":
+            reply = _ask_with_more_room(question, sender, charge, reply)
+        return outcome_of(pair.assistant, pair.slug, question, reply, key)
     except Exception:  # noqa: BLE001 - else one odd reply would end the polls of all others
-        return _unexpected(assistant, pair.slug, question, key)
+        return _unexpected(pair.assistant, pair.slug, question, key)
 
 
 def ask_sample(pair: Pair, at: datetime, repeat: int) -> Outcome:
@@ -188,16 +189,15 @@ def _unexpected(
     return outcome_of(assistant, slug, question, Reply(outcome=UNEXPECTED, notes=notes))
 
 
-def _ask_with_more_room(
-    assistant: Assistant, question: str, sender: Sender, charge: spending.Charge, first: Reply
-) -> Reply:
+def _ask_with_more_room(question: str, sender: Sender, charge: Charge, first: Reply) -> Reply:
     """Ask again with twice the room after a cut-off answer, unless ``extra`` sets the room."""
+    assistant = sender.assistant
     wider = replace(assistant, max_output_tokens=2 * assistant.max_output_tokens)
     # extra may set the room under the name of another server, which is not doubled
     request = request_for(wider, question, sender.secret)
     if request_for(assistant, question).body == request.body:
         return first
-    more = spending.Charge(charge.budget, reserve_of(wider, question), charge.name)
+    more = Charge(charge.budget, reserve_of(wider, question), charge.name)
     more.sent_at = charge.sent_at
     second = sender.send(request, more) if more.reserve() else None
     charge.unknown += more.unknown

@@ -6,10 +6,11 @@ stays until one of its assistant goes well: it says since when its batches are p
 
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from store.disk import atomic_write, make_folder, sync_directory
 from store.files import Catalogue
@@ -62,6 +63,10 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def age(self, now: datetime) -> timedelta:
         """Return how long ago it was made; no time where the clock was set back."""
         return max(now - datetime.fromisoformat(self.intended_at), timedelta())
+
+    def failed(self, now: str, why: str, spent: int) -> Self:
+        """Return it as over since now, with the micro-dollars that count as spent."""
+        return replace(self, state="failed", failed_at=now, why=why, reserved=spent)
 
     def owner(self, catalogue: Catalogue) -> str:
         """Return the present name of its assistant."""

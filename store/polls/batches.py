@@ -25,7 +25,7 @@ from store.polls.providers.envelopes import Response, read_object, text
 from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.secrets import Unready
 from store.polls.session import CANCELLED, ENDING, PollSession, Summary
-from store.polls.spending import SHARE_IS_USED, micros
+from store.polls.spending import SHARE_IS_USED, Charge, micros
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
 from store.text import clean, rfc3339
@@ -69,8 +69,8 @@ def send_batch(
     assistant = pairs[0].assistant
     batches = AssistantBatches(session, assistant, summary)
     items, reserved = batches.affordable(pairs, usd)
-    day = session.budget.reserve(reserved, assistant.name) if items else None
-    if day is None:
+    charge = Charge(session.budget, reserved, assistant.name)
+    if not (items and charge.reserve()):
         cost = reserve_in_batch(assistant, pairs[0].category.question)
         summary.limit = session.budget.reached(cost) or SHARE_IS_USED
         return
@@ -87,11 +87,12 @@ def send_batch(
     try:
         session.files.write(batch)
     except OSError:
-        session.budget.settle(day, reserved, 0, assistant.name)
+        charge.settle(0)
         raise
     if failure := batches.create(batch):
         why, spent = failure
-        _fail(session, batch, why, spent, of_run=True)
+        session.files.write(batch.failed(rfc3339(session.clock.now()), why, spent))
+        charge.settle(spent)
         summary.unknown_usd += spent / 1e6
         summary.wrong.append(f"No batch of {assistant.name} was sent: {why}")
     else:
@@ -120,13 +121,10 @@ def follow_batches(
                 batches.follow(batches.cancel(batch) if cancel else batch)
 
 
-def _fail(
-    session: PollSession, batch: Batch, why: str, spent: int, *, of_run: bool = False
-) -> None:
+def _fail(session: PollSession, batch: Batch, why: str, spent: int) -> None:
     """Write down that a batch is over, then let the budget have what it did not cost."""
-    now, name = rfc3339(session.clock.now()), batch.assistant.name
-    session.files.write(replace(batch, state="failed", failed_at=now, why=why, reserved=spent))
-    session.budget.settle(None, batch.reserved, spent, name, of_run=of_run)
+    session.files.write(batch.failed(rfc3339(session.clock.now()), why, spent))
+    session.budget.settle_batch(batch.reserved, spent)
 
 
 class AssistantBatches:
@@ -272,7 +270,7 @@ class AssistantBatches:
         else:
             session.files.forget(batch)
             session.files.forget_failures(batch.assistant.name, session.catalogue)
-        session.budget.settle(None, batch.reserved, cost, of_run=False)
+        session.budget.settle_batch(batch.reserved, cost)
 
     def _record(
         self, batch: Batch, results: Mapping[str, Response | Failure]

@@ -44,7 +44,7 @@ def turn(
 ) -> Iterator[bool]:
     """Wait for an assistant's lock and hold it inside the block; yields ``False`` once stopped.
 
-    ``notify`` is called if somebody else has it.
+    ``notify`` is called while somebody else has it, at each try.
 
     Raises:
         OSError: a file cannot be opened or locked.
@@ -98,13 +98,10 @@ def _opened(path: Path) -> Iterator[int]:
 
 def _wait(handle: int, stop: threading.Event, notify: Callable[[], None]) -> bool:
     """Try until the lock is had, or ``stop`` is set; return whether it is had."""
-    is_first = True
     while not stop.is_set():
         if _try(handle):
             return True
-        if is_first:
-            notify()
-        is_first = False
+        notify()
         stop.wait(LOOK)
     return False
 

@@ -73,7 +73,7 @@ def take_turn(
     """Wait for an assistant's lock, then look after it; return ``False`` if stopped before that.
 
     What becomes of it goes into the ``summary``, which has what the run spent on it already;
-    ``notify`` is called if somebody else has the lock.
+    ``notify`` is called while somebody else has the lock.
 
     Raises:
         HistoryError, OSError: it cannot be known what was asked, or a lock or batch not be used.

@@ -79,6 +79,7 @@ class Schedule:
         self._closing = DayClosing(settings.data_dir)
         self._late = max(LATE_TICKS * settings.poll_tick, 60)
         self._stop = threading.Event()
+        self._lock = settings.data_dir / FOLDER / LOCK
         self._elected = ExitStack()
         self._is_elected = False
         self._looked_at = time.monotonic()
@@ -152,12 +153,13 @@ class Schedule:
             if self._stop.is_set():
                 return
             if not self._is_elected:
-                with ExitStack() as attempt:
-                    if attempt.enter_context(lock(self._settings.data_dir / FOLDER / LOCK)):
-                        self._elected, self._is_elected = attempt.pop_all(), True
-                        log.info("this process polls on schedule")
-                        if owner := other_owner(self._settings):
-                            log.warning("%s, whose data it is, cannot use what root adds", owner)
+                self._is_elected = self._elected.enter_context(lock(self._lock))
+                if not self._is_elected:
+                    self._elected.close()
+                else:
+                    log.info("this process polls on schedule")
+                    if owner := other_owner(self._settings):
+                        log.warning("%s, whose data it is, cannot use what root adds", owner)
                 self._fault = None
             if (
                 self._is_elected

@@ -5,9 +5,7 @@ next one spend it again. What a provider states is charged, however large; where
 the reserve stays. Amounts are whole micro-dollars: sums are exact.
 """
 
-import errno
 import math
-import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -198,18 +196,20 @@ class Budget:
             self.run_spent[name] += amount
             return self._add(amount, self._today())
 
-    def settle(
-        self, day: str | None, reserved: int, cost: int, name: str = "", *, of_run: bool = True
-    ) -> None:
+    def settle(self, day: str, reserved: int, cost: int, name: str = "") -> None:
         """Replace what was reserved by the cost; it stays taken where that cannot be written.
 
-        A reserve of another ``day`` went with that day, and its cost is charged today; that of an
-        open batch weighs on every day (``None``). ``of_run`` unless an earlier run reserved it.
+        A reserve of another day went with that day, and its cost is charged today.
         """
         with self._mutex, suppress(OSError), self._locked():
-            self.run_spent[name] += cost - reserved if of_run else 0
+            self.run_spent[name] += cost - reserved
             today = self._today()  # read once: midnight may come between two looks
-            self._add(cost - (reserved if day in (None, today) else 0), today)
+            self._add(cost - (reserved if day == today else 0), today)
+
+    def settle_batch(self, reserved: int, cost: int) -> None:
+        """Replace what an earlier run reserved for a batch; until then it weighs on every day."""
+        with self._mutex, suppress(OSError), self._locked():
+            self._add(cost - reserved, self._today())
 
     def available(self) -> float:
         """Return how many micro-dollars may still be taken; infinity without a limit."""
@@ -244,8 +244,6 @@ class Budget:
             return None
         try:
             stored_sum(self._directory, self._today())
-            if self._directory.exists() and not os.access(self._directory, os.W_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
             return f"daily_usd {self.daily_usd:g} of site.json cannot be kept: {error.strerror}."
         return None
