@@ -76,6 +76,8 @@ def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[N
         fcntl.flock(handle, operation if wait else operation | fcntl.LOCK_NB)
         yield
     finally:
+        # closing alone is not enough while a child that was just forked has a copy
+        fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
 
 
@@ -149,6 +151,18 @@ def atomic_write(path: Path, data: bytes, mode: int = 0o644) -> None:
     """
     with drafted(path, data, mode) as draft:
         draft.replace(path)
+
+
+def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Put bytes in a file's place so that they outlive a power cut; its folder is made if need be.
+
+    Raises:
+        OSError: they could not be written.
+    """
+    make_folder(path.parent)
+    sync_directory(path.parent.parent)
+    atomic_write(path, data, mode)
+    sync_directory(path.parent)
 
 
 def give(handle: int, like: Path) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.disk import atomic_write, make_folder, sync_directory
+from store.disk import write_durably
 from store.line_codec import decode_line, encode_line
 from store.polls import answer_parsing, sample, secrets, spending
 from store.polls.due import Pair
@@ -98,11 +98,7 @@ def keep_instrument(directory: Path, assistant: Assistant, key: str | None) -> s
     data = encode_instrument(assistant, key)
     path = directory / FOLDER / f"{instrument_id(data)}.json"
     if not path.exists():
-        make_folder(path.parent)
-        # no record may name a file that a power cut has taken
-        sync_directory(directory)
-        atomic_write(path, data)
-        sync_directory(path.parent)
+        write_durably(path, data)  # no record may name a file that a power cut has taken
     return path.stem
 
 

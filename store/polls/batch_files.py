@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.disk import atomic_write, make_folder, sync_directory
+from store.counting import history_files
+from store.disk import sync_directory, write_durably
 from store.files import Catalogue
 from store.polls.due import Key
 from store.polls.locks import DamagedFileError
@@ -106,11 +107,8 @@ class BatchFiles:
             OSError: it could not be written.
         """
         data = msgspec.json.format(msgspec.json.encode(batch)) + b"\n"
-        make_folder(self._home)
-        # what is sent is billed: the file must outlive a power cut, and its folder with it
-        sync_directory(self._home.parent)
-        atomic_write(self._home / f"{batch.key}.json", data, 0o640)
-        sync_directory(self._home)
+        # what is sent is billed
+        write_durably(self._home / f"{batch.key}.json", data, 0o640)
 
     def forget(self, batch: Batch) -> None:
         """Remove a batch of which nothing is left to do."""
@@ -120,14 +118,9 @@ class BatchFiles:
     def under_way(self, catalogue: Catalogue) -> frozenset[Key]:
         """Return the pairs in open batches, by the present names of categories and assistants."""
         categories = catalogue.categories
-        moved = {
-            former: slug
-            for slug, category in categories.items()
-            for former in category.former_slugs
-            if former not in categories
-        }
+        present = {file: slug for slug in categories for file in history_files(slug, categories)}
         return frozenset(
-            (moved.get(item.slug, item.slug), batch.owner(catalogue))
+            (present.get(item.slug, item.slug), batch.owner(catalogue))
             for batch in self.all()
             if batch.is_open
             for item in batch.items

@@ -6,8 +6,10 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+from store.disk import locked
 
 FOLDER = ".locks"
 """The folder of locks and of the day's spending; nothing in it is worth keeping."""
@@ -34,8 +36,14 @@ def lock(path: Path) -> Iterator[bool]:
     Raises:
         OSError: the file cannot be opened or locked.
     """
-    with _opened(path) as handle:
-        yield _try(handle)
+    path.parent.mkdir(exist_ok=True)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path, wait=False))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 @contextmanager
@@ -49,14 +57,21 @@ def turn(
     Raises:
         OSError: a file cannot be opened or locked.
     """
-    with (
-        _opened(path_of(folder, name, ".queue")) as queue,
-        _opened(path_of(folder, name)) as handle,
-    ):
+
+    def wait(stack: ExitStack, path: Path) -> bool:
+        while not stop.is_set():
+            if stack.enter_context(lock(path)):
+                return True
+            stack.close()
+            notify()
+            stop.wait(LOOK)
+        return False
+
+    with ExitStack() as queue, ExitStack() as held:
         # who waits holds the queue's lock, so that who lets go and wants the next turn is behind
-        is_stopped = any(not _wait(lock, stop, notify) for lock in (queue, handle))
-        fcntl.flock(queue, fcntl.LOCK_UN)
-        yield not is_stopped
+        is_held = wait(queue, path_of(folder, name, ".queue")) and wait(held, path_of(folder, name))
+        queue.close()
+        yield is_held
 
 
 def is_held(path: Path) -> bool:
@@ -82,33 +97,3 @@ def is_held(path: Path) -> bool:
 def path_of(folder: Path, name: str, what: str = "") -> Path:
     """Return the file of an assistant's lock; a name may hold what no file's may."""
     return folder / f"{hashlib.sha256(name.encode()).hexdigest()[:8]}{what}.lock"
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    path.parent.mkdir(exist_ok=True)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        yield handle
-    finally:
-        # closing alone is not enough while a child that was just forked has a copy
-        fcntl.flock(handle, fcntl.LOCK_UN)
-        os.close(handle)
-
-
-def _wait(handle: int, stop: threading.Event, notify: Callable[[], None]) -> bool:
-    """Try until the lock is had, or ``stop`` is set; return whether it is had."""
-    while not stop.is_set():
-        if _try(handle):
-            return True
-        notify()
-        stop.wait(LOOK)
-    return False
-
-
-def _try(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
