@@ -5,7 +5,7 @@ import threading
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -17,13 +17,13 @@ from replaying import Replaying, answer_text, envelope
 
 from store.files import Files
 from store.history import History
+from store.polls import sample
 from store.polls.asking import (
     FOLDER,
-    Outcome,
     ask,
-    ask_sample,
     encode_instrument,
-    outcome_of_result,
+    poll_of,
+    read_result,
     reserve_of,
 )
 from store.polls.due import Pair
@@ -32,12 +32,19 @@ from store.polls.providers.envelopes import Response
 from store.polls.providers.provider import prompt
 from store.polls.secrets import faults
 from store.polls.sending import Limits, Sender, Unsent
-from store.polls.spending import Budget, Charge
+from store.polls.spending import Budget, Charge, at_reduced_price
 from store.records import Assistant, Poll, Usage
 
 NOW = datetime(2026, 11, 2, 6, tzinfo=UTC)
 CANARY = "sk-canary-4f1d"
 APIS = tuple(PROVIDERS)
+
+
+class Outcome(NamedTuple):
+    """A poll, and the seconds for which it has its assistant paused."""
+
+    poll: Poll
+    pause: float | None
 
 
 def asked(
@@ -53,7 +60,10 @@ def asked(
     purse = account or budget()
     pair = Pair("crm-software", category(), who)
     charge = Charge(purse, reserve_of(who, pair.category.question))
-    return ask(pair, sender, charge) if charge.reserve() else Unsent("too little")
+    reply = ask(pair, sender, charge) if charge.reserve() else Unsent("too little")
+    if isinstance(reply, Unsent):
+        return reply
+    return Outcome(poll_of(who, pair.slug, pair.category.question, reply, CANARY), reply.pause)
 
 
 def budget(run_usd: float | None = None) -> Budget:
@@ -230,8 +240,9 @@ def test_long_words_of_others_are_cut(provider: Replaying, text: str) -> None:
 
 def test_a_sample_assistant_is_asked_without_a_provider() -> None:
     """Sample answers are made up on the spot, free and unsent."""
-    who = Assistant(name="Model A", api="sample")
-    assert ask_sample(Pair("crm-software", category(), who), NOW, 0).poll.served_model == "sample-1"
+    who, question = Assistant(name="Model A", api="sample"), category().question
+    reply = sample.reply("crm-software", category(), who.name, NOW)
+    assert poll_of(who, "crm-software", question, reply).served_model == "sample-1"
 
 
 def test_an_answer_of_a_batch_that_costs_far_too_much_pauses_too() -> None:
@@ -244,13 +255,15 @@ def test_an_answer_of_a_batch_that_costs_far_too_much_pauses_too() -> None:
         usd_per_million_input=1,
         usd_per_million_output=5,
     )
+    priced = at_reduced_price(who)
     for made, rest in ((7_000, None), (70_000, 21_600)):
         body = envelope("chat", answer_text(["Alpha"]), "m")
         body["usage"] = {"prompt_tokens": 700, "completion_tokens": made}
         response = Response(200, {}, json.dumps(body).encode())
-        came = outcome_of_result(who, "crm-software", "Which?", response, "batch x-0")
-        assert (came.poll.succeeded, came.pause) == (True, rest)
-        assert "it cost" in came.poll.notes[1]
+        reply = read_result(priced, "crm-software", "Which?", response, "batch x-0")
+        poll = poll_of(priced, "crm-software", "Which?", reply)
+        assert (poll.succeeded, reply.pause) == (True, rest)
+        assert "it cost" in poll.notes[1]
 
 
 # ------------------------------------------------------------------ the instrument

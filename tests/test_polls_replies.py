@@ -17,10 +17,11 @@ from raw_provider import RawProvider, raw_provider
 from replaying import answer_text, envelope
 
 from store.line_codec import decode_line, encode_line
-from store.polls.asking import UNEXPECTED, Outcome, ask, reserve_of
+from store.polls.asking import UNEXPECTED, ask, poll_of, reserve_of
 from store.polls.clocks import Clock
 from store.polls.due import Pair
 from store.polls.providers import PROVIDERS
+from store.polls.providers.envelopes import Reply
 from store.polls.sending import Limits, Sender
 from store.polls.spending import Budget, Charge, micros
 from store.records import Assistant, Poll
@@ -49,9 +50,10 @@ class PollSession:
         budget = Budget(Path(), lambda: "2026-11-20", lambda _: 0, run_usd=100)
         charge = Charge(budget, reserve_of(who, category().question))
         assert charge.reserve()
-        outcome = ask(Pair("c", category(), who), sender, charge)
-        assert isinstance(outcome, Outcome)
-        poll, encoded = encode_line(outcome.poll, "2026-11-20T06:00:00Z")
+        answer = ask(Pair("c", category(), who), sender, charge)
+        assert isinstance(answer, Reply)
+        made = poll_of(who, "c", category().question, answer, CANARY)
+        poll, encoded = encode_line(made, "2026-11-20T06:00:00Z")
         assert decode_line(encoded[:-1]) == poll
         assert CANARY.encode() not in encoded
         if poll.usage:
@@ -60,7 +62,7 @@ class PollSession:
             assert 0 <= budget.run_spent.total() <= 10 * 1e6
         assert poll.latency_ms is None or poll.latency_ms < 1000 * (TOTAL + 5)
         assert poll.failure != "interrupted"
-        return poll, outcome.pause
+        return poll, answer.pause
 
 
 @pytest.fixture(scope="module")

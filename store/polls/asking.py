@@ -7,16 +7,14 @@ larger budget of a second try, and the address of the server.
 
 import logging
 import traceback
-from datetime import datetime
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from store.disk import write_durably
 from store.line_codec import decode_line, encode_line
-from store.polls import answer_parsing, sample, secrets, spending
+from store.polls import answer_parsing, secrets, spending
 from store.polls.due import Pair
 from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Reply, Request, Response
@@ -27,7 +25,6 @@ from store.records import (
     Answer,
     Assistant,
     Failure,
-    FailureKind,
     Instrument,
     Poll,
     Usage,
@@ -43,17 +40,6 @@ UNEXPECTED = Failure("http", "The provider's reply could not be worked on; the l
 EXAMPLE_TIME = "2026-01-01T00:00:00Z"
 """A time to see by whether a poll can be recorded and read back; its own follows when it is."""
 FOLDER = "instruments"
-
-
-class Outcome(Struct, frozen=True):
-    """A poll, the seconds for which it has its assistant paused, and the time of its provider.
-
-    ``at`` is set only where that time does not fit ours.
-    """
-
-    poll: Poll
-    pause: float | None = None
-    at: datetime | None = None
 
 
 def request_for(assistant: Assistant, question: str, key: str | None = None) -> Request:
@@ -116,73 +102,51 @@ def reserve_of(assistant: Assistant, question: str) -> int:
     return spending.micros(cost_at_most(assistant, question) or 0)
 
 
-def reserve_in_batch(assistant: Assistant, question: str) -> int:
-    """Return the micro-dollars to reserve for asking once in a batch."""
-    return reserve_of(spending.at_reduced_price(assistant), question)
-
-
 def reserve_each(assistant: Assistant, question: str) -> int:
     """Return the micro-dollars that are reserved for a question in the way it is asked."""
-    return (reserve_in_batch if assistant.batch else reserve_of)(assistant, question)
+    priced = spending.at_reduced_price(assistant) if assistant.batch else assistant
+    return reserve_of(priced, question)
 
 
-def ask(pair: Pair, sender: Sender, charge: Charge) -> Outcome | Unsent:
-    """Ask an assistant a category's question; every failure becomes a poll with its kind.
+def ask(pair: Pair, sender: Sender, charge: Charge) -> Reply | Unsent:
+    """Ask an assistant a category's question; ``charge`` has its reserve.
 
-    So does an unexpected exception, whose traceback is logged. ``charge`` has its reserve.
+    An unexpected exception is a failure like any other, and its traceback is logged.
     """
-    question, key = pair.category.question, sender.secret
+    question = pair.category.question
     try:
-        reply = sender.send(request_for(pair.assistant, question, key), charge)
-        if isinstance(reply, Unsent):
-            return reply
-        if reply.failure == "truncated":
+        reply = sender.send(request_for(pair.assistant, question, sender.secret), charge)
+        if isinstance(reply, Reply) and reply.failure == "truncated":
             reply = _ask_with_more_room(question, sender, charge, reply)
-        return outcome_of(pair.assistant, pair.slug, question, reply, key)
     except Exception:  # noqa: BLE001 - else one odd reply would end the polls of all others
-        return _unexpected(pair.assistant, pair.slug, question, key)
+        return _unexpected(pair.assistant, pair.slug, sender.secret)
+    return reply
 
 
-def ask_sample(pair: Pair, at: datetime, repeat: int) -> Outcome:
-    """Ask a sample assistant; ``repeat``, its earlier polls of that day, varies the answer."""
-    reply = sample.reply(pair.slug, pair.category, pair.assistant.name, at, repeat)
-    return outcome_of(pair.assistant, pair.slug, pair.category.question, reply)
-
-
-def give_up(pair: Pair, kind: FailureKind, sentence: str) -> Outcome:
-    """Return the poll of a question that was on its way and is not waited for any more."""
-    reply = Reply(outcome=Failure(kind, sentence))
-    return outcome_of(pair.assistant, pair.slug, pair.category.question, reply)
-
-
-def outcome_of_result(
+def read_result(
     assistant: Assistant, slug: str, question: str, result: Response | Failure, note: str
-) -> Outcome:
-    """Return what one result of a batch comes to; the key is already taken out of it.
+) -> Reply:
+    """Return the reply that one result of a batch is, to an ``assistant`` at the price of batches.
 
     It has no latency, which would be the queue's, and a cut-off answer is not asked for again.
     """
-    priced = replace(spending.at_reduced_price(assistant), tier=None)
     try:
         if isinstance(result, Failure):
             reply = Reply(outcome=result)
         else:
             reply = PROVIDERS[assistant.api].read_reply(result)
-        reply = spending.check_cost(priced, reserve_of(priced, question), reply)
-        pause = Limits().pause if reply.lasting else None
-        reply = replace(reply, notes=(note, *reply.notes), pause=pause)
-        return outcome_of(priced, slug, question, reply)
+        reply = spending.check_cost(assistant, reserve_of(assistant, question), reply)
     except Exception:  # noqa: BLE001 - else one odd result would keep all others from history
-        return _unexpected(priced, slug, question, None, note)
+        reply = _unexpected(assistant, slug, None)
+    pause = Limits().pause if reply.lasting else None
+    return replace(reply, notes=(note, *reply.notes), pause=pause)
 
 
-def _unexpected(
-    assistant: Assistant, slug: str, question: str, key: str | None, *notes: str
-) -> Outcome:
-    """Return the failed poll that an unforeseen exception stands for; its trace is logged."""
+def _unexpected(assistant: Assistant, slug: str, key: str | None) -> Reply:
+    """Return the failure that an unforeseen exception stands for; its trace is logged."""
     trace = secrets.redact(key, traceback.format_exc())
     log.error("asking %s about %s failed unexpectedly: %s", assistant.name, slug, trace)
-    return outcome_of(assistant, slug, question, Reply(outcome=UNEXPECTED, notes=notes))
+    return Reply(outcome=UNEXPECTED)
 
 
 def _ask_with_more_room(question: str, sender: Sender, charge: Charge, first: Reply) -> Reply:
@@ -209,13 +173,25 @@ def _ask_with_more_room(question: str, sender: Sender, charge: Charge, first: Re
     )
 
 
-def outcome_of(
+def poll_of(
     assistant: Assistant, slug: str, question: str, reply: Reply, key: str | None = None
-) -> Outcome:
+) -> Poll:
     """Return the poll that a reply to a question comes to, without the key.
 
-    Whatever history could not hold raises here, before the question counts as asked.
+    One that history could not hold becomes a failure.
     """
+    try:
+        poll = _read_poll(assistant, slug, question, reply, key)
+        decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
+    except Exception:  # noqa: BLE001 - as above
+        failed = replace(_unexpected(assistant, slug, key), notes=reply.notes)
+        return _read_poll(assistant, slug, question, failed, key)
+    return poll
+
+
+def _read_poll(
+    assistant: Assistant, slug: str, question: str, reply: Reply, key: str | None
+) -> Poll:
     text = reply.outcome
     parsed = text if isinstance(text, Failure) else answer_parsing.read(text)
     answer = parsed if isinstance(parsed, Answer) else None
@@ -247,9 +223,7 @@ def outcome_of(
         usage=usage,
     )
     # once more, for cleaning may have joined a key that hidden characters parted
-    poll = msgspec.convert(secrets.redact(key, msgspec.to_builtins(poll)), Poll)
-    decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
-    return Outcome(poll, reply.pause, reply.at)
+    return msgspec.convert(secrets.redact(key, msgspec.to_builtins(poll)), Poll)
 
 
 def _shown(text: str, key: str | None) -> str:

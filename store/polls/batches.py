@@ -17,7 +17,14 @@ from secrets import token_hex
 from msgspec.structs import replace
 
 from store.history import History, HistoryError
-from store.polls.asking import SHOWN, outcome_of_result, request_for, reserve_in_batch
+from store.polls.asking import (
+    SHOWN,
+    poll_of,
+    read_result,
+    request_for,
+    reserve_each,
+    reserve_of,
+)
 from store.polls.batch_files import Asking, Batch
 from store.polls.due import Pair, PollingState
 from store.polls.providers import PROVIDERS, queue_of
@@ -25,7 +32,7 @@ from store.polls.providers.envelopes import Response, read_object, text
 from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.secrets import Unready
 from store.polls.session import CANCELLED, ENDING, PollSession, Summary
-from store.polls.spending import SHARE_IS_USED, Charge, micros
+from store.polls.spending import SHARE_IS_USED, Charge, at_reduced_price, micros
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
 from store.text import clean, rfc3339
@@ -71,7 +78,7 @@ def send_batch(
     items, reserved = batches.affordable(pairs, usd)
     charge = Charge(session.budget, reserved, assistant.name)
     if not (items and charge.reserve()):
-        cost = reserve_in_batch(assistant, pairs[0].category.question)
+        cost = reserve_each(assistant, pairs[0].category.question)
         summary.limit = session.budget.reached(cost) or SHARE_IS_USED
         return
     batch = Batch(
@@ -146,6 +153,7 @@ class AssistantBatches:
         self._session = session
         self._summary = summary
         self._assistant = assistant
+        self._priced = replace(at_reduced_price(assistant), tier=None)
         self._name = session.catalogue.former_names.get(assistant.name, assistant.name)
 
     def affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
@@ -157,7 +165,7 @@ class AssistantBatches:
         items: list[Asking] = []
         total = 0
         for pair in pairs[: self._queue.MOST_ITEMS]:
-            cost = reserve_in_batch(self._assistant, pair.category.question)
+            cost = reserve_of(self._priced, pair.category.question)
             if total + cost > limit:
                 break
             with suppress(HistoryError):  # its answer could not be recorded
@@ -287,16 +295,23 @@ class AssistantBatches:
             if result == UNASKED["cancelled"]:
                 self._summary.count(CANCELLED)
                 continue
-            outcome = outcome_of_result(batch.assistant, item.slug, item.question, result, note)
-            cost += _cost(batch.assistant, outcome.poll, result)
+            reply = read_result(self._priced, item.slug, item.question, result, note)
+            poll = poll_of(self._priced, item.slug, item.question, reply)
+            cost += self._cost(poll, result)
             try:
                 if note not in notes(item.slug):
-                    pause = None if self._summary.pause else outcome.pause
-                    outcome = replace(outcome, pause=pause)
-                    self._session.append(outcome, self._summary, batch.instrument)
+                    reply = replace(reply, pause=None if self._summary.pause else reply.pause)
+                    self._session.append(poll, reply, self._summary, batch.instrument)
             except (HistoryError, OSError) as error:
                 refusals.append(f"{error}.")
         return refusals, cost
+
+    def _cost(self, poll: Poll, result: Response | Failure) -> int:
+        """Return what an item cost in micro-dollars: the most it may, where nobody counted."""
+        if poll.usage and poll.usage.usd is not None:
+            return micros(poll.usage.usd)
+        is_free = result.is_error if isinstance(result, Response) else result == UNASKED["expired"]
+        return 0 if is_free else reserve_of(self._priced, poll.question)
 
     def _read_batch(self, response: Response) -> Remote | None:
         """Return the batch that a response describes, if it describes one."""
@@ -337,14 +352,6 @@ def _notes(history: History, slug: str) -> set[str]:
     if log.unread:
         raise HistoryError(str(log.problems[0]))
     return {note for stored in log.polls for note in stored.poll.notes}
-
-
-def _cost(assistant: Assistant, poll: Poll, result: Response | Failure) -> int:
-    """Return what an item cost in micro-dollars: the most it may, where nobody counted."""
-    if poll.usage and poll.usage.usd is not None:
-        return micros(poll.usage.usd)
-    is_free = result.is_error if isinstance(result, Response) else result == UNASKED["expired"]
-    return 0 if is_free else reserve_in_batch(assistant, poll.question)
 
 
 def share_of_day(session: PollSession, name: str, state: PollingState) -> float | None:

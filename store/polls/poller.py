@@ -18,14 +18,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from store.history import HistoryError
-from store.polls.asking import Outcome, ask, ask_sample, give_up, keep_instrument, reserve_of
+from store.polls import sample
+from store.polls.asking import ask, keep_instrument, poll_of, reserve_of
 from store.polls.batches import WORTH_IT, follow_batches, send_batch, share_of_day
 from store.polls.due import Pair, PollingState, Rounds
 from store.polls.locks import turn
+from store.polls.providers.envelopes import Reply
 from store.polls.sending import Sender, Unsent
 from store.polls.session import LEFT, NOT_DUE, PollSession, Summary
 from store.polls.spending import Charge
-from store.records import Assistant, ServedFailure
+from store.records import Assistant, Failure, ServedFailure
 from store.text import rfc3339
 
 log = logging.getLogger(__name__)
@@ -147,7 +149,7 @@ class Questions:
         self._to_start = 0
         self._flights: dict[Charge, tuple[Pair, float]] = {}
         """The questions on their way, and when they are given up, in monotonic seconds."""
-        self._landed: queue.SimpleQueue[tuple[Charge, Outcome | Unsent]] = queue.SimpleQueue()
+        self._landed: queue.SimpleQueue[tuple[Charge, Reply | Unsent]] = queue.SimpleQueue()
 
     def ask(self, most: int) -> None:
         """Ask so many, until something forbids it, or all is to stop; wait for the answers.
@@ -168,10 +170,10 @@ class Questions:
         end = time.monotonic() + GRACE / 2
         while self._flights and time.monotonic() < end:
             self._land()
-        sentence = "The poll was stopped while it was on its way."
-        for charge, (pair, _) in tuple(self._flights.items()):
+        stopped = Failure("interrupted", "The poll was stopped while it was on its way.")
+        for charge in tuple(self._flights):
             is_sent = charge.sent_at is not None
-            self._conclude(charge, give_up(pair, "interrupted", sentence) if is_sent else Unsent())
+            self._conclude(charge, Reply(outcome=stopped) if is_sent else Unsent())
 
     def _start(self) -> None:
         """Begin to ask the first pair, unless it is not to be asked; or leave it for later."""
@@ -197,7 +199,8 @@ class Questions:
             self._waiting.popleft()
             self._to_start -= 1
             repeat = states.asked_on(rfc3339(now)[:10], pair.assistant.name)
-            self._keep(pair, ask_sample(pair, now, repeat))
+            reply = sample.reply(pair.slug, pair.category, pair.assistant.name, now, repeat)
+            self._keep(pair, reply)
             return
         name = pair.assistant.name
         charge = Charge(session.budget, reserve_of(pair.assistant, pair.category.question), name)
@@ -224,35 +227,37 @@ class Questions:
     def _land(self) -> None:
         """Wait a moment for a question to come back, and give up those that are late."""
         with suppress(queue.Empty):
-            charge, outcome = self._landed.get(timeout=LOOK)
+            charge, reply = self._landed.get(timeout=LOOK)
             if charge in self._flights:
-                self._conclude(charge, outcome)
+                self._conclude(charge, reply)
         now = time.monotonic()
         late = [charge for charge, (_, deadline) in self._flights.items() if deadline < now]
         for charge in late:
             sentence = f"The poll took over {self._sender.limits.total:g} seconds."
-            self._conclude(charge, give_up(self._flights[charge][0], "timeout", sentence))
+            self._conclude(charge, Reply(outcome=Failure("timeout", sentence)))
 
-    def _conclude(self, charge: Charge, outcome: Outcome | Unsent) -> None:
+    def _conclude(self, charge: Charge, reply: Reply | Unsent) -> None:
         """Record what came of a question that was on its way, and count it."""
         pair, _ = self._flights.pop(charge)
         self._summary.unknown_usd += charge.unknown / 1e6
-        self._keep(pair, outcome)
+        self._keep(pair, reply)
 
-    def _keep(self, pair: Pair, outcome: Outcome | Unsent) -> None:
-        if isinstance(outcome, Unsent):
+    def _keep(self, pair: Pair, reply: Reply | Unsent) -> None:
+        if isinstance(reply, Unsent):
             self._summary.count(LEFT)
-            self._summary.fault = self._summary.fault or outcome.reason
+            self._summary.fault = self._summary.fault or reply.reason
             return
-        if outcome.poll.succeeded:
+        question, key = pair.category.question, self._sender.secret
+        poll = poll_of(pair.assistant, pair.slug, question, reply, key)
+        if poll.succeeded:
             self._failures = 0
-        elif outcome.poll.failure not in NO_FAULT:
+        elif poll.failure not in NO_FAULT:
             self._failures += 1
-            if self._failures >= MOST_FAILURES and outcome.pause is None:
+            if self._failures >= MOST_FAILURES and reply.pause is None:
                 self._sender.rest()
-                outcome = replace(outcome, pause=self._sender.limits.pause)
+                reply = replace(reply, pause=self._sender.limits.pause)
         try:
-            self._session.append(outcome, self._summary, self._instrument)
+            self._session.append(poll, reply, self._summary, self._instrument)
         except (HistoryError, OSError) as error:
             log.error("%s about %s: %s", pair.assistant.name, pair.slug, error)  # noqa: TRY400
             self._summary.fault = f"an answer could not be recorded: {error}"

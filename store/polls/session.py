@@ -12,10 +12,11 @@ from msgspec import Struct, field
 
 from store.files import Catalogue
 from store.history import HistoryError
-from store.polls.asking import Outcome, reserve_each
+from store.polls.asking import reserve_each
 from store.polls.batch_files import BatchFiles
 from store.polls.due import Key, Pair, PollingReader, PollingState, Rounds
 from store.polls.locks import FOLDER
+from store.polls.providers.envelopes import Reply
 from store.polls.secrets import Unready, key_of
 from store.polls.sending import FLEX_LIMITS, Limits, Sender
 from store.polls.spending import Budget, missing_prices
@@ -190,8 +191,8 @@ class PollSession:
         free = [pair for pair in pairs if pair.key not in under_way]
         return state.due(free, rounds, self.clock.now())
 
-    def append(self, outcome: Outcome, summary: Summary, instrument: str | None) -> None:
-        """Append a poll to history with its instrument and the end of its pause; then count it.
+    def append(self, poll: Poll, reply: Reply, summary: Summary, instrument: str | None) -> None:
+        """Append the poll of a reply to history with its instrument and pause; then count it.
 
         Where the clocks differ its time is the earlier of the two.
 
@@ -199,11 +200,11 @@ class PollSession:
             HistoryError, OSError: it is not recorded.
         """
         now = self.clock.now()
-        poll = msgspec.structs.replace(outcome.poll, instrument=instrument or msgspec.UNSET)
-        if outcome.at:  # a record from ahead would keep its category from being asked
-            now = min(now, outcome.at)
-        if outcome.pause is not None:
-            until = rfc3339(now + timedelta(seconds=outcome.pause))
+        poll = msgspec.structs.replace(poll, instrument=instrument or msgspec.UNSET)
+        if reply.at:  # a record from ahead would keep its category from being asked
+            now = min(now, reply.at)
+        if reply.pause is not None:
+            until = rfc3339(now + timedelta(seconds=reply.pause))
             poll = msgspec.structs.replace(poll, cooldown_until=until)
         end = time.monotonic() + RECORD_SECONDS
         while True:

@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from store.files import Files
 from store.ledger import Proof
 from store.line_codec import encode_line
-from store.polls.asking import ask_sample
-from store.polls.due import Pair
+from store.polls import sample
+from store.polls.asking import poll_of
 from store.records import GOVERNING, Assistant, Category, Poll
 from store.settings import SHIPPED_DATA
 
@@ -63,7 +63,8 @@ def _copy(file: Path, into: Path, times: int) -> None:
 
 def _sample(slug: str, category: Category, assistant: Assistant, moment: dt.datetime) -> Poll:
     """What a sample assistant says; it is always asked."""
-    return ask_sample(Pair(slug, category, assistant), moment, 0).poll
+    reply = sample.reply(slug, category, assistant.name, moment)
+    return poll_of(assistant, slug, category.question, reply)
 
 
 def _lines(
