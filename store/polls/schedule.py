@@ -24,7 +24,7 @@ from typing import Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
-from msgspec import Struct
+from msgspec import Struct, field
 
 from store.files import Catalogue
 from store.history import HistoryError
@@ -37,7 +37,7 @@ from store.polls.locks import FOLDER, lock
 from store.polls.poller import MOST, Plan, take_turn
 from store.polls.secrets import Unready
 from store.polls.session import LEFT, PollSession, Summary
-from store.rankings.poll_states import Pause, ScheduleState
+from store.rankings.poll_states import ScheduleState
 from store.records import Problem
 from store.settings import Settings, SettingsError
 from store.store import Store
@@ -106,17 +106,21 @@ class Schedule:
     def status(self) -> ScheduleState:
         """Return how the schedule stands, for :mod:`store.web.health`."""
         now, statuses = self._clock.now(), sorted(self._statuses.copy().items())
-        pauses = {name: s.pause for name, s in statuses if s.pause and s.pause.until > now}
+        paused = [(name, status.summary.pause) for name, status in statuses]
+        pauses = {name: pause.public for name, pause in paused if pause and pause.until > now}
         reasons = [f"{name} is paused {pause}." for name, pause in pauses.items()]
         reasons += [reason for _, status in statuses for reason in status.faults.values()]
         reasons += filter(None, (self._closing.reason, self._fault))
         is_alive = time.monotonic() < self._looked_at + self._late and not self._stop.is_set()
         if not is_alive:
             reasons.append("The schedule does not run; restart the server.")
-        due = {name: status.due for name, status in statuses} if self._is_elected else {}
-        since = rfc3339(self._begun)
         return ScheduleState(
-            is_alive, self._is_elected, since, tuple(dict.fromkeys(reasons)), pauses, due
+            alive=is_alive,
+            polling=self._is_elected,
+            since=rfc3339(self._begun),
+            reasons=tuple(dict.fromkeys(reasons)),
+            pauses=pauses,
+            due={name: status.summary.due for name, status in statuses},
         )
 
     def stop(self) -> None:
@@ -154,17 +158,14 @@ class Schedule:
                 return
             if not self._is_elected:
                 self._is_elected = self._elected.enter_context(lock(self._lock))
+                self._fault = None
                 if not self._is_elected:
                     self._elected.close()
-                else:
-                    log.info("this process polls on schedule")
-                    if owner := other_owner(self._settings):
-                        log.warning("%s, whose data it is, cannot use what root adds", owner)
-                self._fault = None
-            if (
-                self._is_elected
-                and self._looked_at >= self._jobs_kept_at + self._settings.poll_tick
-            ):
+                    return
+                log.info("this process polls on schedule")
+                if owner := other_owner(self._settings):
+                    log.warning("%s, whose data it is, cannot use what root adds", owner)
+            if self._looked_at >= self._jobs_kept_at + self._settings.poll_tick:
                 self._jobs_kept_at = self._looked_at
                 self._keep_jobs()
                 self._closing.look(confirmed_time(self._clock, self._store.snapshot.catalogue))
@@ -256,31 +257,27 @@ class Schedule:
 
 
 class AssistantStatus(Struct):
-    """The state of an assistant when its job last looked after it; anybody may read it.
+    """The state of an assistant when its job last looked after it, with the summary of that turn.
 
-    ``pause`` is why it is left alone, ``limit`` which limit of money is reached, which is no fault.
     ``faults`` need a person: the sentence of the log, and one that anybody may read. What is
     ``wrong`` with batches is one of them if it is ``lasting``: a connection may fail once.
     """
 
     name: str
     turns: int = 0
-    due: int = 0
     resumes_at: float = -math.inf
-    pause: Pause | None = None
-    limit: str | None = None
+    summary: Summary = field(default_factory=Summary)
     faults: Mapping[str, str] = {}
     wrong: Sequence[str] = ()
     lasting: Sequence[str] = ()
 
     def take_in(self, summary: Summary, *, is_followed: bool) -> None:
         """Take in the summary of a turn, which looked at batches too if ``is_followed``."""
-        pause = summary.pause.public if summary.pause else None
-        if pause and pause != self.pause:
+        if summary.pause and summary.pause != self.summary.pause:
             log.warning("%s is paused %s", self.name, summary.pause)
-        if summary.limit and summary.limit != self.limit:
+        if summary.limit and summary.limit != self.summary.limit:
             log.info("%s is not asked on: %s", self.name, summary.limit)
-        self.due, self.pause, self.limit = summary.due, pause, summary.limit
+        self.summary = summary
         if is_followed:
             self.lasting = [sentence for sentence in summary.wrong if sentence in self.wrong]
             self.wrong = summary.wrong

@@ -192,18 +192,13 @@ class Sender:
             reply = PROVIDERS[self.assistant.api].read_reply(response)
         date = clocks.date(response.headers)
         if misfit := self._clock.compare(date, began, self.assistant.name):
-            reply = replace(reply, outcome=Failure("http", misfit), at=date)
-        was_lasting = reply.lasting
+            reply = replace(reply, outcome=Failure("http", misfit), lasting=False, at=date)
         reply = check_cost(self.assistant, charge.amount, reply)
         cost = 0 if response.is_free or response.is_error else None
         if reply.tokens:
             cost = micros(price_of(self.assistant, reply) or 0)
         charge.settle(cost)
-        if misfit:  # an answer that cost far too much pauses, whatever time it bears
-            is_dear = reply.lasting and not was_lasting
-            wait, pause = None, self.limits.pause if is_dear else None
-        else:
-            wait, pause = self._next_step(response, reply, attempt)
+        wait, pause = self._next_step(response, reply, attempt)
         self._is_paused = self._is_paused or pause is not None
         return replace(reply, latency_ms=latency, attempts=attempt, pause=pause), wait
 
@@ -223,7 +218,7 @@ class Sender:
             return None, self.limits.pause
         advice = response.headers.get("x-should-retry")
         may_help = advice == "true" or (advice != "false" and reply.passing)
-        if not (may_help and reply.failure):
+        if reply.at or not (may_help and reply.failure):
             return None, None
         now, is_limited = self._clock.now(), reply.failure == "rate_limited"
         hint = clocks.retry_after(response.headers, now)
