@@ -21,10 +21,10 @@ from store.history import HistoryError
 from store.polls import sample
 from store.polls.asking import ask, keep_instrument, poll_of, reserve_of
 from store.polls.batches import WORTH_IT, follow_batches, send_batch, share_of_day
-from store.polls.due import Pair, PollingState, Rounds
+from store.polls.due import Pair, Rounds
 from store.polls.locks import turn
 from store.polls.providers.envelopes import Reply
-from store.polls.sending import Sender, Unsent
+from store.polls.sending import Unsent
 from store.polls.session import LEFT, NOT_DUE, PollSession, Summary
 from store.polls.spending import Charge
 from store.records import Assistant, Failure, ServedFailure
@@ -88,76 +88,70 @@ def take_turn(
             follow_batches(session, name, summary, cancel=plan.cancel)
         assistant = next((a for a in session.catalogue.assistants if a.name == name), None)
         if assistant and not (plan.cancel or session.stop.is_set()):
-            _ask(session, assistant, plan, summary)
+            Questions(session, assistant, plan, summary).ask()
         return True
 
 
-def _ask(session: PollSession, assistant: Assistant, plan: Plan, summary: Summary) -> None:
-    """Read what is paused and due, and ask it."""
-    session.check_prices(assistant)
-    sender = session.sender(assistant)
-    state = session.polling.look(session.catalogue)
-    waiting = plan.waiting
-    if waiting is None:
-        rounds = plan.rounds or Rounds.of(session.catalogue.site)
-        due = session.due(session.pairs(assistant, plan.slugs), state, rounds)
-        waiting = deque(pair for pair in due if pair.key not in summary.left)
-    summary.due = len(waiting)
-    now = session.clock.now()
-    pause = state.pause_of(assistant.name, now)
-    if pause and (pause.stated or not plan.through):
-        summary.pause = pause
-    if summary.pause or not waiting:
-        return
-    try:
-        instrument = keep_instrument(session.settings.data_dir, assistant, sender.secret)
-    except OSError as error:
-        summary.fault = f"what it is asked with cannot be kept: {error.strerror}"
-        return
-    is_worth_it = plan.waiting is None and assistant.batch and len(waiting) >= WORTH_IT
-    if is_worth_it and not (pause or session.files.pause_of(assistant, now)):
-        usd = share_of_day(session, assistant.name, state)
-        send_batch(session, list(waiting), summary, instrument, usd)
-        return
-    most = 1 if pause else plan.most
-    Questions(session, sender, waiting, state, summary, instrument).ask(most)
-
-
 class Questions:
-    """The direct questions of one turn, asked by who holds the assistant's lock."""
+    """The questions to an assistant in one turn, asked by who holds its lock."""
 
     def __init__(
-        self,
-        session: PollSession,
-        sender: Sender,
-        waiting: deque[Pair],
-        state: PollingState,
-        summary: Summary,
-        instrument: str | None,
+        self, session: PollSession, assistant: Assistant, plan: Plan, summary: Summary
     ) -> None:
+        session.check_prices(assistant)
         self._session = session
-        self._sender = sender
-        self._waiting = waiting
+        self._assistant = assistant
+        self._plan = plan
         self._summary = summary
-        self._instrument = instrument
-        states = state.of_assistant(sender.assistant.name)
-        answered = max((one.answered_at for one in states if one.answered_at), default="")
-        self._failures = sum(
-            one.failure not in NO_FAULT and one.polled_at > answered for one in states
-        )
+        self._sender = session.sender(assistant)
+        self._state = session.polling.look(session.catalogue)
+        self._waiting = deque() if plan.waiting is None else plan.waiting
+        if plan.waiting is None:
+            rounds = plan.rounds or Rounds.of(session.catalogue.site)
+            due = session.due(session.pairs(assistant, plan.slugs), self._state, rounds)
+            self._waiting.extend(pair for pair in due if pair.key not in summary.left)
         self._in_batches = session.files.under_way(session.catalogue)
+        self._instrument: str | None = None
+        self._failures = 0
         self._to_start = 0
         self._flights: dict[Charge, tuple[Pair, float]] = {}
         """The questions on their way, and when they are given up, in monotonic seconds."""
         self._landed: queue.SimpleQueue[tuple[Charge, Reply | Unsent]] = queue.SimpleQueue()
 
-    def ask(self, most: int) -> None:
+    def ask(self) -> None:
+        """Ask what is waiting, in a batch or directly, unless the assistant is paused."""
+        session, assistant, summary = self._session, self._assistant, self._summary
+        summary.due, now = len(self._waiting), session.clock.now()
+        pause = self._state.pause_of(assistant.name, now)
+        if pause and (pause.stated or not self._plan.through):
+            summary.pause = pause
+        if summary.pause or not self._waiting:
+            return
+        directory = session.settings.data_dir
+        try:
+            self._instrument = keep_instrument(directory, assistant, self._sender.secret)
+        except OSError as error:
+            summary.fault = f"what it is asked with cannot be kept: {error.strerror}"
+            return
+        is_worth_it = assistant.batch and len(self._waiting) >= WORTH_IT
+        is_batched = is_worth_it and self._plan.waiting is None and not pause
+        if is_batched and not session.files.pause_of(assistant, now):
+            usd = share_of_day(session, assistant.name, self._state)
+            send_batch(session, list(self._waiting), summary, self._instrument, usd)
+        else:
+            self._ask_directly(1 if pause else self._plan.most)
+
+    def _ask_directly(self, most: int) -> None:
         """Ask so many, until something forbids it, or all is to stop; wait for the answers.
 
         After a stop they are waited for a little, then what was sent is recorded as interrupted.
         """
         self._to_start = most
-        stop, concurrency = self._session.stop, self._sender.assistant.concurrency
+        states = self._state.of_assistant(self._assistant.name)
+        answered = max((one.answered_at for one in states if one.answered_at), default="")
+        failed = (one for one in states if one.failure not in NO_FAULT)
+        self._failures = sum(one.polled_at > answered for one in failed)
+        stop, concurrency = self._session.stop, self._assistant.concurrency
         # a dead main thread sets no stop, and the interpreter would wait for this loop for ever
         while not stop.is_set() and threading.main_thread().is_alive():
             may_start = self._waiting and self._to_start and not self._summary.is_over
@@ -195,15 +189,14 @@ class Questions:
             self._summary.left.add(pair.key)
             self._summary.count(LEFT, f"{error}")
             return
-        if pair.assistant.api == "sample":
+        name = self._assistant.name
+        if self._assistant.api == "sample":
             self._waiting.popleft()
             self._to_start -= 1
-            repeat = states.asked_on(rfc3339(now)[:10], pair.assistant.name)
-            reply = sample.reply(pair.slug, pair.category, pair.assistant.name, now, repeat)
-            self._keep(pair, reply)
+            repeat = states.asked_on(rfc3339(now)[:10], name)
+            self._keep(pair, sample.reply(pair.slug, pair.category, name, now, repeat))
             return
-        name = pair.assistant.name
-        charge = Charge(session.budget, reserve_of(pair.assistant, pair.category.question), name)
+        charge = Charge(session.budget, reserve_of(self._assistant, pair.category.question), name)
 
         def ask_and_land() -> None:
             self._landed.put((charge, ask(pair, self._sender, charge)))
