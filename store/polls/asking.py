@@ -157,10 +157,8 @@ def _ask_with_more_room(question: str, sender: Sender, charge: Charge, first: Re
     request = request_for(wider, question, sender.secret)
     if request_for(assistant, question).body == request.body:
         return first
-    more = Charge(charge.budget, reserve_of(wider, question), charge.name)
-    more.sent_at = charge.sent_at
-    second = sender.send(request, more) if more.reserve() else None
-    charge.unknown += more.unknown
+    charge.amount = reserve_of(wider, question)
+    second = sender.send(request, charge) if charge.reserve() else None
     if not isinstance(second, Reply):
         return first
     counts = [reply.tokens for reply in (first, second) if reply.tokens]

@@ -269,21 +269,22 @@ class Budget:
 class Charge:
     """The cost of one question to an assistant: a reserve for each attempt, settled after it.
 
-    ``sent_at`` is when a request may first have left, by its sender's clock; ``unknown`` are the
-    micro-dollars that stay taken for attempts whose cost nobody knows.
+    ``amount`` is the most that the next attempt may cost. ``sent_at`` is when a request may first
+    have left, by its sender's clock; ``unknown`` are the micro-dollars that stay taken for attempts
+    whose cost nobody knows.
     """
 
     def __init__(self, budget: Budget, amount: int, name: str = "") -> None:
         self.amount = amount
-        self.name = name
+        self._name = name
         self.sent_at: float | None = None
-        self.budget = budget
+        self._budget = budget
         self.unknown = 0
         self._day: str | None = None
 
     def reserve(self) -> bool:
         """Take an attempt's highest cost; return whether it fits, or raise ``OSError``."""
-        self._day = self.budget.reserve(self.amount, self.name)
+        self._day = self._budget.reserve(self.amount, self._name)
         self.unknown += self.amount if self._day else 0
         return self._day is not None
 
@@ -292,4 +293,4 @@ class Charge:
         day, self._day = self._day, None
         if day is not None and cost is not None:
             self.unknown -= self.amount
-            self.budget.settle(day, self.amount, cost, self.name)
+            self._budget.settle(day, self.amount, cost, self._name)
