@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from store.polls.prices import missing_prices
 from store.polls.secrets import (
     PASTED,
     SHORTEST,
@@ -16,7 +17,6 @@ from store.polls.secrets import (
     redact,
     redact_body,
 )
-from store.polls.spending import missing_prices
 from store.records import Assistant, Models
 
 CANARY = "sk-canary-4f1d"

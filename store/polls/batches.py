@@ -27,12 +27,13 @@ from store.polls.asking import (
 )
 from store.polls.batch_files import Asking, Batch
 from store.polls.due import Pair, PollingState
+from store.polls.prices import at_reduced_price, micros
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import Response, read_object, text
 from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.secrets import Unready
 from store.polls.session import CANCELLED, ENDING, PollSession, Summary
-from store.polls.spending import SHARE_IS_USED, Charge, at_reduced_price, micros
+from store.polls.spending import SHARE_IS_USED, Charge
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
 from store.text import clean, rfc3339
