@@ -181,7 +181,7 @@ def poll_of(
     try:
         poll = _read_poll(assistant, slug, question, reply, key)
         decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
-    except Exception:  # noqa: BLE001 - as above
+    except Exception:  # noqa: BLE001 - else one odd reply would end the polls of all others
         failed = replace(_unexpected(assistant, slug, key), notes=reply.notes)
         return _read_poll(assistant, slug, question, failed, key)
     return poll

@@ -17,14 +17,7 @@ from secrets import token_hex
 from msgspec.structs import replace
 
 from store.history import History, HistoryError
-from store.polls.asking import (
-    SHOWN,
-    poll_of,
-    read_result,
-    request_for,
-    reserve_each,
-    reserve_of,
-)
+from store.polls.asking import SHOWN, poll_of, read_result, request_for, reserve_of
 from store.polls.batch_files import Asking, Batch
 from store.polls.due import Pair, PollingState
 from store.polls.prices import at_reduced_price, micros
@@ -79,7 +72,7 @@ def send_batch(
     items, reserved = batches.affordable(pairs, usd)
     charge = Charge(session.budget, reserved, assistant.name)
     if not (items and charge.reserve()):
-        cost = reserve_each(assistant, pairs[0].category.question)
+        cost = reserve_of(batches.priced, pairs[0].category.question)
         summary.limit = session.budget.reached(cost) or SHARE_IS_USED
         return
     batch = Batch(
@@ -154,7 +147,7 @@ class AssistantBatches:
         self._session = session
         self._summary = summary
         self._assistant = assistant
-        self._priced = replace(at_reduced_price(assistant), tier=None)
+        self.priced = replace(at_reduced_price(assistant), tier=None)
         self._name = session.catalogue.former_names.get(assistant.name, assistant.name)
 
     def affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
@@ -166,7 +159,7 @@ class AssistantBatches:
         items: list[Asking] = []
         total = 0
         for pair in pairs[: self._queue.MOST_ITEMS]:
-            cost = reserve_of(self._priced, pair.category.question)
+            cost = reserve_of(self.priced, pair.category.question)
             if total + cost > limit:
                 break
             with suppress(HistoryError):  # its answer could not be recorded
@@ -296,8 +289,8 @@ class AssistantBatches:
             if result == UNASKED["cancelled"]:
                 self._summary.count(CANCELLED)
                 continue
-            reply = read_result(self._priced, item.slug, item.question, result, note)
-            poll = poll_of(self._priced, item.slug, item.question, reply)
+            reply = read_result(self.priced, item.slug, item.question, result, note)
+            poll = poll_of(self.priced, item.slug, item.question, reply)
             cost += self._cost(poll, result)
             try:
                 if note not in notes(item.slug):
@@ -312,7 +305,7 @@ class AssistantBatches:
         if poll.usage and poll.usage.usd is not None:
             return micros(poll.usage.usd)
         is_free = result.is_error if isinstance(result, Response) else result == UNASKED["expired"]
-        return 0 if is_free else reserve_of(self._priced, poll.question)
+        return 0 if is_free else reserve_of(self.priced, poll.question)
 
     def _read_batch(self, response: Response) -> Remote | None:
         """Return the batch that a response describes, if it describes one."""

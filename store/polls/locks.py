@@ -67,10 +67,11 @@ def turn(
             stop.wait(LOOK)
         return False
 
-    with ExitStack() as queue, ExitStack() as held:
+    own, queue = path_of(folder, name), path_of(folder, name, ".queue")
+    with ExitStack() as queue_lock, ExitStack() as own_lock:
         # who waits holds the queue's lock, so that who lets go and wants the next turn is behind
-        is_held = wait(queue, path_of(folder, name, ".queue")) and wait(held, path_of(folder, name))
-        queue.close()
+        is_held = wait(queue_lock, queue) and wait(own_lock, own)
+        queue_lock.close()
         yield is_held
 
 
