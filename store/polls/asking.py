@@ -178,50 +178,46 @@ def poll_of(
 
     One that history could not hold becomes a failure.
     """
-    try:
-        poll = _read_poll(assistant, slug, question, reply, key)
-        decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
-    except Exception:  # noqa: BLE001 - else one odd reply would end the polls of all others
-        failed = replace(_unexpected(assistant, slug, key), notes=reply.notes)
-        return _read_poll(assistant, slug, question, failed, key)
-    return poll
-
-
-def _read_poll(
-    assistant: Assistant, slug: str, question: str, reply: Reply, key: str | None
-) -> Poll:
     text = reply.outcome
-    parsed = text if isinstance(text, Failure) else answer_parsing.read(text)
-    answer = parsed if isinstance(parsed, Answer) else None
-    failure = parsed if isinstance(parsed, Failure) else None
-    error = _shown(failure.error, key) if failure else None
-    if failure and failure.excerpt:
-        error = f'{error} It begins: "{_shown(failure.excerpt, key)}"'
-    usage = None
-    if tokens := reply.tokens:
-        cost = prices.price_of(assistant, reply)
-        usage = Usage(tokens.input, tokens.output, cost, tokens.searches)
-    attempts = (f"sent {reply.attempts} times",) if reply.attempts > 1 else ()
-    poll = Poll(
-        slug=slug,
-        model=assistant.name,
-        question=question,
-        pick=answer.ranking[0].product if answer else None,
-        ranking=answer.ranking if answer else (),
-        reason=answer.ranking[0].reason if answer else None,
-        missed=answer.missed if answer else (),
-        caveat=answer.caveat if answer else None,
-        error=error,
-        failure=failure.kind if failure else None,
-        notes=tuple(map(clean, (*reply.notes, *attempts, *parsed.notes))),
-        served_model=reply.served_model,
-        request_id=reply.request_id,
-        web_search=assistant.web_search,
-        latency_ms=reply.latency_ms,
-        usage=usage,
-    )
-    # once more, for cleaning may have joined a key that hidden characters parted
-    return msgspec.convert(secrets.redact(key, msgspec.to_builtins(poll)), Poll)
+    try:
+        parsed = text if isinstance(text, Failure) else answer_parsing.read(text)
+        answer = parsed if isinstance(parsed, Answer) else None
+        failure = parsed if isinstance(parsed, Failure) else None
+        error = _shown(failure.error, key) if failure else None
+        if failure and failure.excerpt:
+            error = f'{error} It begins: "{_shown(failure.excerpt, key)}"'
+        usage = None
+        if tokens := reply.tokens:
+            cost = prices.price_of(assistant, reply)
+            usage = Usage(tokens.input, tokens.output, cost, tokens.searches)
+        attempts = (f"sent {reply.attempts} times",) if reply.attempts > 1 else ()
+        poll = Poll(
+            slug=slug,
+            model=assistant.name,
+            question=question,
+            pick=answer.ranking[0].product if answer else None,
+            ranking=answer.ranking if answer else (),
+            reason=answer.ranking[0].reason if answer else None,
+            missed=answer.missed if answer else (),
+            caveat=answer.caveat if answer else None,
+            error=error,
+            failure=failure.kind if failure else None,
+            notes=tuple(map(clean, (*reply.notes, *attempts, *parsed.notes))),
+            served_model=reply.served_model,
+            request_id=reply.request_id,
+            web_search=assistant.web_search,
+            latency_ms=reply.latency_ms,
+            usage=usage,
+        )
+        # once more, for cleaning may have joined a key that hidden characters parted
+        poll = msgspec.convert(secrets.redact(key, msgspec.to_builtins(poll)), Poll)
+        decode_line(encode_line(poll, EXAMPLE_TIME)[1][:-1])
+    except Exception:  # else one odd reply would end the polls of all others
+        if text is UNEXPECTED:
+            raise
+        failed = replace(_unexpected(assistant, slug, key), notes=reply.notes)
+        return poll_of(assistant, slug, question, failed, key)
+    return poll
 
 
 def _shown(text: str, key: str | None) -> str:
