@@ -92,6 +92,10 @@ _EXPECTED = {
 """All other mistakes: how the decoder's message begins, and what to say instead; first match."""
 
 
+# Made at import: two threads that prepare a type at once crash the process (msgspec 0.22).
+_DECODERS = {kind: msgspec.json.Decoder(kind) for kind in {*SINGLE.values(), *FOLDERS.values()}}
+
+
 class LoadedFile(Struct, frozen=True):
     """The last look at a file: the record and text in use, if any, and the problems in it.
 
@@ -132,7 +136,7 @@ def understand(name: str, data: bytes, signature: Signature = MISSING) -> Loaded
     """Return what the bytes of a data file say, or every mistake in them."""
     kind = SINGLE.get(name) or FOLDERS[folder_of(name)]
     try:
-        record = msgspec.json.decode(data, type=kind)
+        record = _DECODERS[kind].decode(data)
         text = data.decode()
         refuse_duplicates(text)
     except (ValueError, RecursionError) as error:
