@@ -105,17 +105,20 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
 
-def poll_on(data: PollingWorld, questions: Callable[[], bool], seed: int) -> None:
+def poll_on(data: PollingWorld, questions: Callable[[], bool], number: int) -> None:
     """Take turn after turn with every assistant, each a process just started."""
-    draw = random.Random(seed)
+    draw = random.Random(number)
     while questions():
         for name in ("GPT", "Claude", "Gemini", "Grok"):
-            data.due(name, most=20, rounds=Rounds(2))
-        with LATER:
+            with TURNS[number]:
+                data.due(name, most=20, rounds=Rounds(2))
+        # A request that is on its way would else reach the provider hours after it was sent.
+        with TURNS[0], TURNS[1]:
             data.later(hours=draw.choice((0.3, 6, 30)))
 
 
-LATER = threading.Lock()
+TURNS = threading.Lock(), threading.Lock()
+"""Held by each poller while it takes a turn."""
 
 
 def tell(tmp_path: Path, questions: int) -> tuple[Hostile, PollingWorld]:
@@ -131,7 +134,7 @@ def tell(tmp_path: Path, questions: int) -> tuple[Hostile, PollingWorld]:
         server.is_dead = questions * 0.4 < len(server.requests) < questions * 0.45
         return len(server.requests) < questions
 
-    threads = [threading.Thread(target=poll_on, args=(data, is_begun, n)) for n in (1, 2)]
+    threads = [threading.Thread(target=poll_on, args=(data, is_begun, n)) for n in (0, 1)]
     for thread in threads:
         thread.start()
     for thread in threads:
