@@ -27,6 +27,7 @@ from store.polls.providers.envelopes import Reply
 from store.polls.sending import Unsent
 from store.polls.session import LEFT, NOT_DUE, PollSession, Summary
 from store.polls.spending import Charge
+from store.rankings.poll_states import IN_A_ROW
 from store.records import Assistant, Failure, ServedFailure
 from store.text import rfc3339
 
@@ -37,8 +38,8 @@ MOST = 20
 MOST_FAILURES = 10
 """Failed polls of an assistant without an answer between, after which it is paused: a provider
 that bills for garbage would else be paid for every category."""
-NO_FAULT: tuple[ServedFailure | None, ...] = (None, "interrupted", "rate_limited", "withheld")
-"""Ends of a poll that are no such failure; a limit lasts as long as its provider says."""
+NO_FAULT: tuple[ServedFailure | None, ...] = (None, "interrupted", "withheld")
+"""Ends of a poll that are no such failure."""
 LOOK = 0.1
 """Seconds between two looks at the stop event while questions are on their way."""
 GRACE = 1.0
@@ -249,6 +250,7 @@ class Questions:
             if self._failures >= MOST_FAILURES and reply.pause is None:
                 self._sender.rest()
                 reply = replace(reply, pause=self._sender.limits.pause)
+                poll = replace(poll, notes=(*poll.notes, IN_A_ROW))
         try:
             self._session.append(poll, reply, self._summary, self._instrument)
         except (HistoryError, OSError) as error:

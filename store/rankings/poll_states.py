@@ -27,6 +27,8 @@ PUBLIC_REASONS: Mapping[ServedFailure | None, str] = {
     "http": "its provider answers with errors",
 }
 """Reasons of a pause in our own words, by the kind of failure."""
+IN_A_ROW = "it is paused, for all its latest polls failed"
+"""The note of a failure that called for a pause only because of those before it."""
 
 
 class Tally(Struct, frozen=True, gc=False):
@@ -239,13 +241,13 @@ def _state(polls: Sequence[Poll]) -> PollState:
 
 
 def cooldown(poll: Poll) -> Pause | None:
-    """Return the pause that a poll calls for; only a rate limit's time is the provider's own."""
+    """Return the pause that a poll calls for; its provider named the time of a rate limit alone."""
     if poll.cooldown_until is UNSET:
         return None
     return Pause(
         until=datetime.fromisoformat(poll.cooldown_until),
         why=poll.error or "; ".join(poll.notes),  # a dear answer has a note of its cost
-        stated=poll.failure == "rate_limited",
+        stated=poll.failure == "rate_limited" and IN_A_ROW not in poll.notes,
         kind=poll.failure,
         since=datetime.fromisoformat(poll.polled_at),
     )
