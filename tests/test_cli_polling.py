@@ -8,6 +8,7 @@ import shutil
 import sys
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from builders import answered, app_over, append, close_days, command, failed, wr
 from click.testing import Result
 from faults import FailingCalls, UnreadableFiles, needs_root, replace_os
 from processes import write_real
-from replaying import serving
+from replaying import answer_text, envelope, serving
 
 from store.history import History
 from store.polls import sample as sample_assistant
@@ -458,6 +459,18 @@ def test_a_run_says_what_nobody_knows_the_cost_of(tmp_path: Path) -> None:
         done = run(data, "crm", "--max-usd", "5")
     cost = r"0\.0000 USD and at most 0\.\d{4} USD of unknown cost"
     assert re.search(rf"Total: 0 answers, 1 failed, {cost}\.", done.output), done.output
+
+
+def test_a_clock_that_differs_needs_a_person(tmp_path: Path) -> None:
+    """Though other assistants have answered: what was paid is thrown away until it is set."""
+    with serving() as server:
+        data = write_real(tmp_path / "data", server.url, ["crm"], names=["GPT", "Claude"])
+        date = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
+        odd = {"headers": {"date": date}, "body": envelope("messages", answer_text(["A"]), "c")}
+        server.follow({"claude": [odd], "gpt": [{"picks": ["A"]}]})
+        done = run(data, "crm")
+    assert "that of Claude's provider" in done.output
+    assert done.exit_code == 1
 
 
 def test_a_daily_limit_needs_prices(tmp_path: Path) -> None:

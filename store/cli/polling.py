@@ -152,7 +152,10 @@ def poll(  # noqa: PLR0913 - a command's options
     rounds = Rounds.of(session.catalogue.site, samples) if due else None
     plan = Plan(rounds=rounds, slugs=slugs, through=bool(slugs or models), cancel=cancel)
     run = PollRun(session, chosen, plan, pretends=at is not None)
-    sys.exit(0 if _carry_out(run, samples or 1, until_clear, dry_run=dry_run) else 1)
+    is_well = _carry_out(run, samples or 1, until_clear, dry_run=dry_run)
+    fault = session.clock.fault()
+    click.echo(fault or "", nl=bool(fault))
+    sys.exit(0 if is_well and not fault else 1)
 
 
 def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: bool) -> bool:

@@ -67,7 +67,10 @@ class Clock:
             if abs(now - theirs) <= CLOCK_TOLERANCE or passed > RETESTED_AFTER:
                 self._misfit = None
                 return None
-        return f"{_differ(now, theirs, name)} Nothing is sent until they agree."
+        return (
+            f"{_differ(now, theirs, name)} Nothing is sent until they agree: `timedatectl` says "
+            "whether this machine's follows a time server."
+        )
 
     def compare(self, date: datetime | None, began: datetime, name: str) -> str | None:
         """Remember the ``Date`` of a reply to the assistant of this name.

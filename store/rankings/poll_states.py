@@ -72,11 +72,11 @@ class Pause(Struct, frozen=True):
 class PollState(Struct, frozen=True, gc=False):
     """One assistant's last poll in one category, and what came before it. Times are RFC 3339.
 
-    ``failed_at`` are the times of the failures in a row that the last poll ends, ``answers`` those
-    of the newest successes, five at most and oldest first; the last ``of_version`` of them are of
-    one served model in a row. The newest was an answer to a request of ``sent_at``, if that is
-    known. ``cooldown`` is the newest that a poll called for. On the UTC day of the last poll there
-    were ``asked`` polls, which cost ``usd``.
+    ``failed_at`` are the times of the failures in a row that the last poll ends, but for those that
+    we interrupted; ``answers`` those of the newest successes, five at most and oldest first; the
+    last ``of_version`` of them are of one served model in a row. The newest was an answer to a
+    request of ``sent_at``, if that is known. ``cooldown`` is the newest that a poll called for. On
+    the UTC day of the last poll there were ``asked`` polls, which cost ``usd``.
     """
 
     polled_at: str
@@ -231,7 +231,7 @@ def _state(polls: Sequence[Poll]) -> PollState:
         polled_at=last.polled_at,
         failure=last.failure,
         cooldown=next(filter(None, map(cooldown, reversed(polls))), None),
-        failed_at=tuple(poll.polled_at for poll in reversed(failures)),
+        failed_at=tuple(p.polled_at for p in reversed(failures) if p.failure != "interrupted"),
         answers=tuple(poll.polled_at for poll in reversed(answers)),
         sent_at=_sent_at(answers[0]) if answers else None,
         of_version=sum(1 for _ in version),
