@@ -176,6 +176,15 @@ def test_ten_failures_in_a_row_are_an_outage() -> None:
     assert outage(ago(hours=11), failures[1:], 7, NOW, NOW) is None
 
 
+def test_three_failures_of_one_that_never_answered_are_an_outage() -> None:
+    """It may never have been set up; one that has answered is given ten."""
+    failures = [ago(hours=n) for n in (1, 2, 3)]
+    told = f"failed in all of its 3 polls, since {ago(hours=3)}"
+    assert outage(None, failures, 7, NOW, NOW) == told
+    assert outage(None, failures[1:], 7, NOW, NOW) is None
+    assert outage(ago(hours=4), failures, 7, NOW, NOW) is None
+
+
 def test_silence_for_twice_the_interval_is_an_outage() -> None:
     """It is counted from the last answer, else from the first poll, else from the beginning."""
     since = NOW - timedelta(days=14) - SECOND

@@ -40,6 +40,9 @@ NO_USE = ("auth", "quota", LEFT)
 """Outcomes for which to wait is of no use: a key, the provider's account or a history is wrong."""
 
 
+ONCE_A_DAY = " Of one day one answer counts: what was asked today may be asked again tomorrow."
+
+
 class PollRun(Struct, frozen=True):
     """The assistants to ask and how; the clock is one of --at if it ``pretends``."""
 
@@ -70,7 +73,7 @@ def instant(value: str) -> datetime:
     "--until-clear",
     type=click.IntRange(2, MAX_SAMPLES),
     metavar="N",
-    help="Ask where it is not clear who leads, until it is or each has N answers that count.",
+    help="Ask once a day where it is not clear who leads, until it is or each has N answers.",
 )
 @click.option(
     "--samples",
@@ -191,9 +194,8 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     if not (calls or plan.cancel or (is_open and rounds)):
         failed = sum(bool((own := state.of(pair)) and own.failure) for pair in pairs)
         wait = f" {plural(failed, 'failed question')} will be asked again later; --all asks now."
-        click.echo(
-            f"Nothing is due.{wait if failed else ''}" if rounds else "Nothing is to be asked."
-        )
+        idle = f"Nothing is due.{wait if failed else ''}" if rounds else "Nothing is to be asked."
+        click.echo(f"{idle}{ONCE_A_DAY if until_clear else ''}")
         return not state.unread
     names = {pair.assistant.name for pair in calls}
     session.asked = [

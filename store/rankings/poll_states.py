@@ -14,8 +14,9 @@ from msgspec import UNSET, Struct
 from store.records import MAX_SAMPLES, Category, Poll, ServedFailure
 from store.text import rfc3339
 
-OUTAGE_FAILURES = 10
-"""Failed polls in a row at which health is ``degraded`` (store/cli/README.md, Monitoring)."""
+FAILURES_AT_FIRST, OUTAGE_FAILURES = 3, 10
+"""Failed polls in a row at which health is ``degraded``, of an assistant that never answered and
+of any other (store/cli/README.md, Monitoring)."""
 
 PUBLIC_REASONS: Mapping[ServedFailure | None, str] = {
     None: "an answer cost far more than was foreseen",
@@ -212,6 +213,8 @@ def outage(
     category followed, ``since`` when polling began, for one that was never asked.
     """
     after = sorted(time for time in failed if time > (answered or ""))
+    if answered is None and FAILURES_AT_FIRST <= len(after) < OUTAGE_FAILURES:
+        return f"failed in all of its {len(after)} polls, since {after[0]}"
     if len(after) >= OUTAGE_FAILURES:
         return f"failed in its last {len(after)} polls, since {after[0]}"
     begun = answered or (after[0] if after else None)
