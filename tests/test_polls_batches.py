@@ -223,6 +223,22 @@ def test_cancelling_keeps_answers_and_leaves_no_records(queue: Queue) -> None:
     assert queue.data.spent() == pytest.approx(2 * 0.0022)
 
 
+def test_several_batches_that_are_cancelled_at_once_pause_like_one(queue: Queue) -> None:
+    """Six hours, as the README says: it is one decision of the operator."""
+    queue.tell(end="hang", answered=0)
+    for slug in ("c-000", "c-001"):
+        queue.begin(slug)
+    queue.follow(cancel=True)
+    for _ in range(3):
+        queue.data.later(minutes=16)
+        queue.follow()
+    assert queue.states == ["failed"] * 2
+    who = queue.data.batches()[0].assistant
+    pause = queue.data.files.pause_of(who, queue.data.now)
+    assert pause
+    assert pause.until - queue.data.now <= timedelta(hours=6)
+
+
 def test_a_batch_that_is_late_is_cancelled_and_at_last_given_up(queue: Queue) -> None:
     """After 26 hours it is to end; after 50 its questions are asked directly."""
     queue.tell(end="stuck")

@@ -145,7 +145,9 @@ class BatchFiles:
         if not failed:
             return None
         last = max(failed, key=lambda batch: str(batch.failed_at))
-        lasts = min(FIRST_PAUSE * 2 ** min(len(failed) - 1, 16), LONGEST_PAUSE)
+        # Those of one hour ended together, as by one --cancel.
+        times = len({str(batch.failed_at)[:13] for batch in failed})
+        lasts = min(FIRST_PAUSE * 2 ** min(times - 1, 16), LONGEST_PAUSE)
         until = datetime.fromisoformat(str(last.failed_at)) + lasts
         return Pause(until, last.why or "a batch failed") if until > now else None
 
