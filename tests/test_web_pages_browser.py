@@ -65,7 +65,7 @@ def paths(base: str, browser: Any) -> list[str]:
     page.close()
     return [
         "/", f"/best/{category}", f"/best/{category}?asOf={verdict['updated']}",
-        f"/best/{category}/changes", f"/product/{product}", f"/product/{product}/polls", "/changes",
+        f"/product/{product}", f"/product/{product}/polls", "/changes",
         "/changes?since=2026-11-08", "/data", "/mentions", "/labs", "/labs/agreement-on-first",
         "/methodology", f"/search?q={product}",
         "/search", "/docs", "/best/crm-software", "/labs/how-noisy-is-one-answer", "/topics",

@@ -102,7 +102,6 @@ def test_a_product_page_leads_to_comparisons(reader: FlaskClient) -> None:
     [
         ("/", ""),
         ("/best/crm-software", "certainty scoring"),
-        ("/best/crm-software/changes", "past"),
         ("/product/alpha", "mentions"),
         ("/product/alpha/polls", "mentions names quotes"),
         ("/compare?a=alpha&b=beta", ""),

@@ -85,7 +85,6 @@ def pages_of(client: FlaskClient) -> list[str]:
         f"/compare?a={first}&b=no-such",
         *(f"/best/{slug}" for slug in SLUGS),
         *(f"/best/{slug}?asOf={PAST}" for slug in SLUGS),
-        *(f"/best/{slug}/changes" for slug in SLUGS),
         *(f"/product/{slug}" for slug in sorted(products)),
         *(f"/product/{slug}/polls" for slug in sorted(products)),
     ]  # fmt: skip

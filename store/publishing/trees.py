@@ -208,8 +208,8 @@ def _asker(app: Flask) -> Callable[..., Response]:
     return ask
 
 
-LEFT_OUT = ("/best/<slug>/changes", "/api/v1/")
-"""Rules without a file: asked seldom and mostly with arguments; a folder bears the name."""
+LEFT_OUT = ("/api/v1/",)
+"""Rules without a file: a folder bears the name."""
 
 
 def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:

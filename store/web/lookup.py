@@ -197,11 +197,6 @@ def check_day(view: View, board: Leaderboard, day: str) -> None:
             f'What "{board.slug}" ranked before {loss.day} cannot be shown: history was lost, '
             f"which a person accepted on that day ({loss.reason}).",
         )
-    check_first(view, board, day)
-
-
-def check_first(view: View, board: Leaderboard, day: str) -> None:
-    """Refuse a day before that of a category's first answer."""
     first = as_of.first_day(view.snapshot, board.slug)
     if day < first:
         raise Refused(

@@ -162,10 +162,6 @@ class Addresses(Struct, frozen=True):
         """Return the address of the page of a category, as of a day if given."""
         return self.page(f"best/{slug}{_as_of(as_of)}")
 
-    def differences_page(self, slug: str, **days: str) -> str:
-        """Return the page of what differs ``from`` one day ``to`` another in a category."""
-        return self.page(_with_query(f"best/{slug}/changes", days))
-
     def product(self, slug: str) -> str:
         """Return the address of the record of a product."""
         return self.api(f"product/{slug}.json")

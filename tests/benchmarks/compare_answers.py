@@ -48,8 +48,7 @@ ODD = (
     "/api/v1/best/crm.json", "/api/v1/best/crm.json?asOf=2026-11-01", "/api/v1/product/nope.json",
     "/api/v1/product/alfa.json", "/api/v1/nope", "/api/v1/", "/nope", "/best/nope", "/best/NOPE/",
     "/best/crm-software?asOf=2026-11-01", "/best/crm-software?asOf=x", "/best/crm-software?asOf=2020-01-01",
-    "/best/crm-software/changes?from=2026-10-12&to=2026-11-02", "/best/crm-software/changes?from=x",
-    "/best/crm-software/changes?from=2026-11-02&to=2026-10-12", "/product/nope", "/topics/nope",
+    "/product/nope", "/topics/nope",
     "/models/nope", "/labs/nope", "/changes?since=2026-11-01", "/changes?since=x", "/static/site.css",
     "/static/nope", "/data/nope", "//best/crm-software", "/Best/CRM-software", "/API/V1/Labs.json",
     "/badge/crm-software/nope.svg", "/badge/nope/alpha.json", "/livez", "/readyz",
@@ -106,7 +105,6 @@ def addresses(app: Flask, every: int) -> Iterator[str]:
         history = f"/api/v1/history?slug={slug}"
         yield from (history, f"{history}&limit=2", f"{history}&format=csv&limit=3")
         yield from (f"{history}&format=jsonl", f"{history}&model=A", f"{history}&limit=x&model=?")
-        yield f"/best/{slug}/changes"
         for day in ("2026-10-26", "2026-11-02", "2026-11-09", "2026-09-15", "2099-01-01"):
             yield from (f"/api/v1/best/{slug}.json?asOf={day}", f"/best/{slug}?asOf={day}")
         yield from (f"/api/v1/best/{slug.upper()}.json", f"/best/{slug}/", f"/BEST/{slug}")

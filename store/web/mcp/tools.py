@@ -15,7 +15,8 @@ from store.history import HistoryError
 from store.web import history, listings, lookup, queries, trends, verdicts
 from store.web.errors import Moved, Refused
 from store.web.openapi import properties_of
-from store.web.pages import comparisons, differences
+from store.web.pages import comparisons
+from store.web.pages.news import news_of
 from store.web.rendering import environment, render
 from store.web.search import search_results
 from store.web.view import View
@@ -143,8 +144,8 @@ def get_best_in_category(view: View, query: queries.CategoryCall) -> dict[str, A
     for name in ("changes", "leaders"):
         until = [c for c in getattr(listed, name) if day is None or c.to_date <= day]
         verdict[name] = to_builtins(until[: NEWEST_CHANGES // 2])
-    changed = None if day else differences.between(view, view.snapshot.leaderboards[slug])
-    verdict["news"] = changed and {"since": changed.start, "sentence": changed.leader}
+    news = None if day else news_of(view, view.snapshot.leaderboards[slug])
+    verdict["news"] = news and {"since": news.since, "sentence": news.leader}
     states = view.snapshot.aggregates[slug].states
     verdict["failedLast"] = [m for m in whole.models if not day and states[m].failure]
     if query.detail == "summary":

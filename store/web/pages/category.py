@@ -1,19 +1,18 @@
-"""The pages of a category: its ranking, how to cite it, and what changed between two days."""
+"""The page of a category: its ranking, what changed, and how to cite it."""
 
 import datetime as dt
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES
 from store.web import as_of, lookup, verdicts
 from store.web.answers import Route, of_category
-from store.web.pages import differences, pictures
+from store.web.pages import pictures
 from store.web.pages.answer_box import answer_box
+from store.web.pages.news import news_of
 from store.web.pages.routes import page
-from store.web.queries import AsOf, Day, OfCategory
+from store.web.queries import AsOf
 from store.web.shapes import CategoryVerdict
 from store.web.view import View
 
@@ -22,13 +21,6 @@ _TEX = str.maketrans(
     | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 )
 """TeX's spellings of the characters that have a meaning to it."""
-
-
-class FromTo(OfCategory, frozen=True, kw_only=True):
-    """A category on two days."""
-
-    from_: Day | None = msgspec.field(default=None, name="from")
-    to: Day | None = None
 
 
 def _basis(view: View, slug: str) -> tuple[Any, ...]:
@@ -70,7 +62,7 @@ def category(view: View, query: AsOf) -> dict[str, Any]:
         "verdict": verdict,
         "box": answer_box(board, view, day),
         "points": PLACES * len(board.counted),
-        "changed": differences.between(view, board, end=day),
+        "news": news_of(view, board),
         "cited": cited,
         "is_cited_final": as_of.is_final(view.snapshot, cited),
         "bibtex": bibtex(verdict, cited, view),
@@ -79,33 +71,6 @@ def category(view: View, query: AsOf) -> dict[str, Any]:
         "embedded_width": pictures.EMBEDDED_WIDTH,
         "has_card": pictures.rasteriser() is not None,
     }
-
-
-@page(
-    "/best/<slug>/changes",
-    "differences.html",
-    same=lambda view, query: view.at.category(query.slug),
-)
-def category_changes(view: View, query: FromTo) -> dict[str, Any]:
-    """Show what differs between two days of a category."""
-    slug, days = query.slug, _days(view, query)
-    current = lookup.board(view, slug, partial(view.at.differences_page, **days))
-    if days:
-        lookup.check_first(view, current, min(days.values()))
-    start, end = days.get("from"), days.get("to")
-    board = as_of.leaderboard(view.snapshot, slug, end, view.lines) if end else current
-    compared = differences.between(view, board, start, end) if board else None
-    first = as_of.first_day(view.snapshot, slug)
-    last = max(current.updated, compared.end if compared else first)
-    return {"board": current, "compared": compared, "first": first, "last": last}
-
-
-def _days(view: View, query: FromTo) -> dict[str, str]:
-    """Return the days that are compared, those given, in order; the later one may be left out."""
-    if query.from_ is None:
-        return {"to": query.to} if query.to else {}
-    start, end = sorted((query.from_, query.to or as_of.newest_day(view.snapshot)))
-    return {"from": start, "to": end}
 
 
 def bibtex(verdict: CategoryVerdict, day: str, view: View) -> str:
@@ -123,4 +88,4 @@ def bibtex(verdict: CategoryVerdict, day: str, view: View) -> str:
     return f"@misc{{{verdict.slug}-{day},\n{lines}}}"
 
 
-ROUTES: tuple[Route, ...] = (category, category_changes)
+ROUTES: tuple[Route, ...] = (category,)

@@ -1,0 +1,165 @@
+"""What is new in a category since the round before: first choices, the leader, other events.
+
+Like is compared with like: the same assistants, asked the same question in the same way.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
+from typing import Literal
+
+from msgspec import Struct
+
+from store.rankings import sentences
+from store.rankings.leaderboards import Leaderboard
+from store.rankings.merging import RunKey
+from store.rankings.names import ProductId
+from store.rankings.runs import VersionChange
+from store.rankings.sentences import listed
+from store.web import as_of
+from store.web.pages.answer_box import level_in_words
+from store.web.view import View
+
+Obstacle = Literal["question", "assistants", "instrument"]
+"""An obstacle to comparing two rankings: what was asked, who answered, how it was asked."""
+
+FIRST: Mapping[Obstacle, str] = {
+    "question": "The first ranking for this question",
+    "assistants": "The first ranking of these assistants",
+    "instrument": "The first ranking since the way of asking changed",
+}
+"""The name of a ranking that cannot be compared with the one before."""
+
+
+class ChangedChoice(Struct, frozen=True):
+    """An assistant that names another product first; ``support`` says how firm that is."""
+
+    model: str
+    before: str
+    after: str
+    support: str
+
+
+class News(Struct, frozen=True):
+    """What is new in a category ``since`` the UTC day of the round before.
+
+    ``leader`` says in a sentence who leads, ``levels`` how sure that was and is, in words, if that
+    differs. ``unchanged`` pairs assistants with the product that they still put first; those that
+    are ``silent`` brought no new answer. ``events`` are dated sentences, newest first, ``earlier``
+    those of the time before.
+    """
+
+    since: str
+    leader: str
+    levels: tuple[str, str] | None
+    changed: list[ChangedChoice]
+    unchanged: list[tuple[str, str]]
+    silent: str
+    events: list[tuple[str, str]]
+    earlier: list[tuple[str, str]]
+
+
+def news_of(view: View, board: Leaderboard) -> News | None:
+    """Return what is new in a ranking; ``None`` where only one day brought answers.
+
+    Raises:
+        HistoryError: the history cannot be read just now.
+    """
+    # A day on which only a retired assistant answered is none of this ranking.
+    configured = (*board.models, *board.missing)
+    days = sorted({a.polled_at[:10] for a in board.log if a.model in configured})
+    since = days[-2] if len(days) > 1 else ""
+    before = as_of.leaderboard(view.snapshot, board.slug, since, view.lines) if since else None
+    if before is None:
+        return None
+    obstacle = _obstacle(before, board)
+    levels = level_in_words(before)[0], level_in_words(board)[0]
+    changed: list[ChangedChoice] = []
+    unchanged: dict[ProductId, list[str]] = {}
+    silent: list[str] = []
+    old, new = ({a.model: a.answered for a in ranking.counted} for ranking in (before, board))
+    instruments = _instruments(before), _instruments(board)
+    for model in filter(new.__contains__, view.snapshot.models):
+        first, now = old.get(model), new[model]
+        if first and first.poll.id == now.poll.id:
+            silent.append(model)
+        elif first is None or obstacle == "question" or len({i[model] for i in instruments}) > 1:
+            continue
+        elif first.first == now.first:
+            unchanged.setdefault(now.first, []).append(model)
+        else:
+            support = _support(board, model, now.first, first.first, view)
+            names = view.name(first.first), view.name(now.first)
+            changed.append(ChangedChoice(model, *names, support))
+    events = sorted(_events(board, view), key=itemgetter(0), reverse=True)
+    return News(
+        since=since,
+        leader=_leader(before, board, obstacle, view),
+        levels=None if obstacle or levels[0] == levels[1] else levels,
+        changed=changed,
+        unchanged=[(listed(models), view.name(id_)) for id_, models in unchanged.items()],
+        silent=listed(silent),
+        events=[event for event in events if event[0] > since],
+        earlier=[event for event in events if event[0] <= since],
+    )
+
+
+def _obstacle(before: Leaderboard, after: Leaderboard) -> Obstacle | None:
+    """Return what keeps the places of two rankings from being compared."""
+    old, new = _instruments(before), _instruments(after)
+    if before.question != after.question:
+        return "question"
+    # Places of three assistants and of four are sums of different things.
+    if old.keys() != new.keys():
+        return "assistants"
+    return None if old == new else "instrument"
+
+
+def _instruments(board: Leaderboard) -> dict[str, str | None]:
+    return {answer.model: answer.answered.poll.instrument or None for answer in board.counted}
+
+
+def _support(board: Leaderboard, model: str, now: ProductId, before: ProductId, view: View) -> str:
+    """Return how firm a choice is over the last answers of an assistant."""
+    firsts = Counter(answer.places[0] for answer in board.windows[model])
+    of = firsts.total()
+    if firsts[before] > firsts[now]:
+        still = f"It still said {view.name(before)} in {firsts[before]} of its last {of} answers"
+        return f"{still}, so this may be chance."
+    if of == 1:
+        return "It has answered only once since."
+    return f"{view.name(now)} came first in {firsts[now]} of its last {of} answers."
+
+
+def _leader(before: Leaderboard, after: Leaderboard, obstacle: Obstacle | None, view: View) -> str:
+    """Return whether another product leads the merged ranking than before."""
+    names = listed([view.name(product) for product in after.firsts])
+    verb = "leads" if len(after.firsts) == 1 else "lead"
+    if obstacle:
+        return f"{FIRST[obstacle]}: {names} {verb}."
+    if set(before.firsts) == set(after.firsts):
+        return f"{names} still {verb}."
+    return f"{names} now {verb}; before, {listed([view.name(id_) for id_ in before.firsts])} did."
+
+
+def _events(board: Leaderboard, view: View) -> Iterator[tuple[str, str]]:
+    """Yield what happened beyond noise: another version, another way of asking, another leader."""
+    keys: dict[str, RunKey] = {}
+    renewed: dict[tuple[str, bool], list[str]] = {}
+    for answer in board.log:
+        model, date, key = answer.model, answer.polled_at[:10], answer.key
+        before = keys.get(model, key)
+        keys[model] = key
+        # The log holds equal keys once, so identity tells that nothing changed.
+        if before is key or model not in view.snapshot.models:
+            continue
+        if version := VersionChange.of(model, before.version, key.version):
+            yield date, sentences.version_change(version)
+        if before.instrument != key.instrument:
+            renewed.setdefault((date, before.instrument is not None), []).append(model)
+    # A new prompt reaches all assistants on one day: one sentence for all of them.
+    for (date, is_known), models in renewed.items():
+        yield date, sentences.asked_anew(models, is_known=is_known)
+    for day in board.leader_changes:
+        if day.leader:
+            yield day.date, sentences.leader_change(day.leader, view.name)
