@@ -74,34 +74,45 @@ def news_of(view: View, board: Leaderboard) -> News | None:
         return None
     obstacle = _obstacle(before, board)
     levels = level_in_words(before)[0], level_in_words(board)[0]
-    changed: list[ChangedChoice] = []
-    unchanged: dict[ProductId, list[str]] = {}
-    silent: list[str] = []
-    old, new = ({a.model: a.answered for a in ranking.counted} for ranking in (before, board))
-    instruments = _instruments(before), _instruments(board)
-    for model in filter(new.__contains__, view.snapshot.models):
-        first, now = old.get(model), new[model]
-        if first and first.poll.id == now.poll.id:
-            silent.append(model)
-        elif first is None or obstacle == "question" or len({i[model] for i in instruments}) > 1:
-            continue
-        elif first.first == now.first:
-            unchanged.setdefault(now.first, []).append(model)
-        else:
-            support = _support(board, model, now.first, first.first, view)
-            names = view.name(first.first), view.name(now.first)
-            changed.append(ChangedChoice(model, *names, support))
+    changed, unchanged, silent = _first_choices(before, board, view)
     events = sorted(_events(board, view), key=itemgetter(0), reverse=True)
     return News(
         since=since,
         leader=_leader(before, board, obstacle, view),
         levels=None if obstacle or levels[0] == levels[1] else levels,
         changed=changed,
-        unchanged=[(listed(models), view.name(id_)) for id_, models in unchanged.items()],
-        silent=listed(silent),
+        unchanged=unchanged,
+        silent=silent,
         events=[event for event in events if event[0] > since],
         earlier=[event for event in events if event[0] <= since],
     )
+
+
+def _first_choices(
+    before: Leaderboard, after: Leaderboard, view: View
+) -> tuple[list[ChangedChoice], list[tuple[str, str]], str]:
+    """Return the choices of another product, of the same one, and who brought no new answer."""
+    changed: list[ChangedChoice] = []
+    unchanged: dict[ProductId, list[str]] = {}
+    silent: list[str] = []
+    old, new = ({a.model: a.answered for a in ranking.counted} for ranking in (before, after))
+    asked = _instruments(before), _instruments(after)
+    for model in view.snapshot.models:
+        first, now = old.get(model), new.get(model)
+        if first is None or now is None:
+            continue
+        if first.poll.id == now.poll.id:
+            silent.append(model)
+        elif before.question != after.question or asked[0][model] != asked[1][model]:
+            continue
+        elif first.first == now.first:
+            unchanged.setdefault(now.first, []).append(model)
+        else:
+            support = _support(after, model, now.first, first.first, view)
+            names = view.name(first.first), view.name(now.first)
+            changed.append(ChangedChoice(model, *names, support))
+    same = [(listed(models), view.name(product)) for product, models in unchanged.items()]
+    return changed, same, listed(silent)
 
 
 def _obstacle(before: Leaderboard, after: Leaderboard) -> Obstacle | None:
