@@ -107,6 +107,8 @@ QUESTIONS = (
     "{}", "Best {}?", "which {} should I buy", "can you recommend a good {}", "{}, please",
     "what {} do AI assistants recommend the most", "is there a clear winner for {}",
     "how sure is the best {}", "tell me the ranking for {}", "which {} came first",
+    "what is the best {} right now, and how sure are they?", "which polls failed for {} last week?",
+    "what did Claude say about {} on 2 November?", "did the leader of {} change recently?",
 )  # fmt: skip
 
 

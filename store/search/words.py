@@ -114,7 +114,16 @@ _ABOUT_RANKINGS = re.compile(
     r"|\branks? higher(?=\W*$)|\bsurely\b|\b(?:for )?sure(?=\W*$)"
     r"|\b(?:on|as of|at|since) \d{4}-\d\d-\d\d\b|\b(?:is it|it is|it.s) a tie (?:for|in|at)\b"
     rf"|\bhow many {_AI} (?:answered|were asked)(?: for| about| in)?\b"
-    r"|\b(?:which|what) (?:brand|product|maker|company|model|one) is\b(?= (?:the )?most)",
+    r"|\b(?:which|what) (?:brand|product|maker|company|model|one) is\b(?= (?:the )?most)"
+    r"|^(?:(?:what|which|when|who|how|did|does|do|has|have|is|are|was|show|tell|give|me|us|the|any|"
+    rf"anything|ever|latest|last|of|polls|history|{_AI}) )*(?:polls|history|answers|changed?|"
+    r"changes|failed|caveats|news|ahead|leads?|leader|says?|top \w+) (?:for|in|of|on|about)\b"
+    r"(?: the best\b)?"
+    r"|,? and (?:how (?:sure|certain|confident|clear|firm)|why|who (?:says|disagrees|named)|"
+    r"is (?:it|the|that)|their (?:points|scores|reasons))\b[^.?!]*(?=\W*$)"
+    r"|(?: (?:right now|now|today|currently|recently|lately|at the moment|these days|change|"
+    r"(?:last )?updated|(?:this|last) (?:week|month|year)|on (?:\d\d? \w{3,9}|\w{3,9} \d\d?)))+"
+    r"(?=\W*$)",
     re.IGNORECASE,
 )
 """Words that ask about a ranking, and say nothing of what is ranked."""
