@@ -439,9 +439,10 @@ def test_an_unconfirmed_change_may_be_a_return(tmp_path: Path) -> None:
 
 
 def test_what_names_nothing_is_told_from_what_is_not_covered(small: Flask) -> None:
-    """A question without a topic is asked for one."""
-    told_ = text_of(small, "search_best", q="how sure is that?")
-    assert told_.endswith("it is not covered; if not, call again with one that does.")
+    """A question without a topic is asked for one, or led to the list."""
+    text = text_of(small, "search_best", q="how sure is that?")
+    assert "it is not covered; if not, call again with one that does." in text
+    assert text.endswith("Rankings that are tied, clear or undecided are in list_categories.")
 
 
 def test_a_comparison_names_rankings(app: Flask) -> None:
