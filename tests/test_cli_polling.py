@@ -246,7 +246,7 @@ def test_until_clear_asks_once_a_day(tmp_path: Path) -> None:
     data = write_data(tmp_path / "data", categories=titles, models=("A", "B"))
     run(data, "sofa", *AT)
     dry = run(data, "--until-clear", "5", "--dry-run", *AT).stdout.splitlines()
-    assert dry[:2] == [f"{name}: 1 calls of a sample assistant, free" for name in "AB"]
+    assert dry[:2] == [f"{name}: 1 call of a sample assistant, free" for name in "AB"]
     done = run(data, "--until-clear", "5", *AT)
     assert (done.exit_code, done.output.splitlines()[-2:]) == (
         0,
@@ -345,7 +345,7 @@ def test_a_dry_run_says_which_price_is_unknown(real: Path, sample: Path) -> None
     assert ", 1.00 USD at most, " in thrice[-1]
     change(real, usd_per_million_input=None)
     done = run(real, "crm", "--dry-run")
-    assert "GPT: 1 calls, price unknown;" in done.output
+    assert "GPT: 1 call, price unknown;" in done.output
     assert re.search(r"0\.1[23] USD at most and what has no price, if no question", done.output)
     assert "A: 2 calls of a sample assistant, free" in run(sample, "--all", "--dry-run").output
 

@@ -16,7 +16,7 @@ from polling_world import CANARY, NOW, PollingWorld
 from store.history import History, HistoryError
 from store.polls.asking import keep_instrument
 from store.polls.batches import follow_batches, send_batch
-from store.polls.session import CANCELLED, NOT_DUE, Summary
+from store.polls.session import CANCELLED, IN_BATCH, Summary
 
 NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini", "xai": "Grok"}
 MODELS = {api: name.lower() for api, name in NAMES.items()}
@@ -121,7 +121,7 @@ def test_what_is_in_a_batch_is_not_asked_otherwise(openai: Queue) -> None:
     """Until it is collected, whether it is due or named."""
     openai.tell(looks=9)
     openai.begin("c-000", "c-001")
-    assert openai.data.ask("GPT", "c-000", follow=False).outcomes == {NOT_DUE: 1}
+    assert openai.data.ask("GPT", "c-000", follow=False).outcomes == {IN_BATCH: 1}
     assert openai.data.due("GPT", follow=False).polled == 1
     assert [poll.slug for poll in openai.data.polls()] == ["c-002"]
 

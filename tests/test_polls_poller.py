@@ -169,7 +169,7 @@ def test_the_parts_of_a_runs_limit_are_equal(tmp_path: Path, provider: Replaying
     alone = PollingWorld(tmp_path / "a", provider.url, 20, concurrency=1).ask("GPT", run_usd=0.08)
     one = PollingWorld(tmp_path / "b", provider.url, 20, concurrency=1).due("GPT", run_usd=0.32)
     assert alone.limit == "--max-usd 0.08 is reached"
-    assert one.limit == "its equal share of the limit pays for no further question"
+    assert one.limit == "its equal share of --max-usd 0.32 pays for no further question"
     assert 0 < alone.polled == one.polled < 20
 
 

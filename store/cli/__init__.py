@@ -107,11 +107,6 @@ def refuse(what: str, reasons: Iterable[object]) -> None:
         raise click.ClickException(f"{what}:{listed}")
 
 
-def plural(count: int, noun: str) -> str:
-    """Return a count and its noun, in the plural unless there is one."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 class Commands(AppGroup):
     """The commands of an app; their modules are imported only when one is run."""
 

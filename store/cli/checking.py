@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from store.cli import app_settings, checks, plural, searching, with_data
+from store.cli import app_settings, checks, searching, with_data
 from store.disk import is_full
 from store.files import Files
 from store.history import History, HistoryError
@@ -17,6 +17,7 @@ from store.polls.secrets import mistakes
 from store.polls.spending import SUM, stored_sum
 from store.publishing import manifest
 from store.rankings.names import Names
+from store.rankings.sentences import plural
 from store.records import Problem
 from store.store import name_clashes
 

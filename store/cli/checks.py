@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from store import counting
-from store.cli import plural
 from store.data_file import JsonPath
 from store.files import Catalogue, Files
 from store.history import History, PollLine
@@ -16,7 +15,7 @@ from store.rankings import curation, merging
 from store.rankings import names as naming
 from store.rankings.curation import NameResolution
 from store.rankings.products import ProductProfile
-from store.rankings.sentences import listed, some
+from store.rankings.sentences import listed, plural, some
 from store.records import TOPICS, Assistant, Poll, Problem, Severity, Site
 from store.search.words import words_of
 from store.snapshot import Snapshot, derive

@@ -10,13 +10,14 @@ from pathlib import Path
 import click
 from flask import current_app
 
-from store.cli import app_settings, local, plural, refuse, this_writer, with_data
+from store.cli import app_settings, local, refuse, this_writer, with_data
 from store.ledger import FOLDER as PROOF
 from store.ledger import LedgerError, Proof
 from store.publishing import formats
 from store.publishing.dataset import DatasetError, Source, Written, write
 from store.publishing.directories import CURRENT, DirectoryError, basis_of, owned
 from store.publishing.manifest import FOLDER
+from store.rankings.sentences import plural
 from store.snapshot import Snapshot
 from store.store import Store
 from store.web.openapi import VERSION

@@ -17,7 +17,7 @@ from flask import current_app
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.cli import app_settings, plural, refuse, unknown_slug, with_data
+from store.cli import app_settings, refuse, unknown_slug, with_data
 from store.counting import doubt_clock, undeclared_sample
 from store.disk import check_room, is_full
 from store.files import Catalogue, Files
@@ -31,6 +31,7 @@ from store.polls.schedule import LOCK, DayClosing, confirmed_time, other_owner
 from store.polls.secrets import Unready, mistakes
 from store.polls.session import ANSWERED, LEFT, NOT_ASKED, PollSession, Summary, in_usd
 from store.rankings.certainty import Certainty
+from store.rankings.sentences import plural
 from store.records import MAX_SAMPLES, Assistant
 from store.settings import NOT_THE_SAMPLE, SettingsError
 from store.store import append

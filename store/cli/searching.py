@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from store.cli import app_settings, plural, with_data
+from store.cli import app_settings, with_data
 from store.files import Catalogue, Files
+from store.rankings.sentences import plural
 from store.records import Problem
 from store.search import Document, Index
 from store.search.meaning import VECTORS, Meaning, MeaningError, key_of, texts_of

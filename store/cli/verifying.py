@@ -20,7 +20,6 @@ from flask.testing import FlaskClient
 from werkzeug.utils import import_string
 
 from store import ledger
-from store.cli import plural
 from store.files import DataDirectoryError
 from store.ledger import FOLDER, HEADS, LEDGER, Head, LedgerError
 from store.publishing import manifest
@@ -37,6 +36,7 @@ from store.publishing.verification import (
     compare_all,
     read_ledger,
 )
+from store.rankings.sentences import plural
 from store.settings import Settings
 from store.store import Store
 from store.web.openapi import VERSION

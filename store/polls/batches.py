@@ -73,7 +73,8 @@ def send_batch(
     charge = Charge(session.budget, reserved, assistant.name)
     if not (items and charge.reserve()):
         cost = reserve_of(batches.priced, pairs[0].category.question)
-        summary.limit = session.budget.reached(cost) or SHARE_IS_USED
+        of_day = SHARE_IS_USED.format("daily_usd")
+        summary.limit = session.budget.reached(cost, assistant.name) or of_day
         return
     batch = Batch(
         key=token_hex(8),

@@ -25,7 +25,7 @@ from store.polls.due import Pair, Rounds
 from store.polls.locks import turn
 from store.polls.providers.envelopes import Reply
 from store.polls.sending import Unsent
-from store.polls.session import LEFT, NOT_DUE, PollSession, Summary
+from store.polls.session import IN_BATCH, LEFT, PollSession, Summary
 from store.polls.spending import Charge
 from store.rankings.poll_states import IN_A_ROW
 from store.records import Assistant, Failure, ServedFailure
@@ -179,7 +179,7 @@ class Questions:
             return
         if pair.key in self._in_batches:
             self._waiting.popleft()
-            self._summary.count(NOT_DUE)
+            self._summary.count(IN_BATCH)
             return
         try:
             states = session.polling.states_of(pair.slug, session.catalogue)

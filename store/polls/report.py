@@ -24,6 +24,7 @@ from store.polls.sending import Unsent
 from store.polls.session import PollSession
 from store.polls.spending import Charge
 from store.rankings.poll_states import Pause, outage
+from store.rankings.sentences import plural
 from store.records import Assistant, Failure
 from store.settings import SettingsError
 from store.text import rfc3339
@@ -105,7 +106,7 @@ def quote(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> list[
     for name, lane in lanes.items():
         assistant = lane[0].assistant
         if assistant.api == "sample":
-            lines.append(f"{name}: {len(lane)} calls of a sample assistant, free")
+            lines.append(f"{name}: {plural(len(lane), 'call')} of a sample assistant, free")
             continue
         is_batched = is_due and assistant.batch and len(lane) >= WORTH_IT
         is_batched = is_batched and not session.files.pause_of(assistant, session.clock.now())
@@ -121,7 +122,7 @@ def quote(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> list[
             more = " and what has no price"
         time = f"at least {math.ceil(len(lane) / assistant.rpm)} min at {assistant.rpm} a minute"
         lines.append(
-            f"{name}: {len(lane)} calls, {price}; at most {tokens.input:,} input and "
+            f"{name}: {plural(len(lane), 'call')}, {price}; at most {tokens.input:,} input and "
             f"{tokens.output:,} output tokens; {'within a day' if is_batched else time}"
         )
     expected, most = totals

@@ -33,11 +33,11 @@ RECORD_SECONDS = 10
 questions of the process, on their way, soon give theirs back."""
 
 ANSWERED = "answered"
-NOT_DUE = "not due any more"
+IN_BATCH = "in a batch on its way"
 LEFT = "left for next time"
 CANCELLED = "cancelled and due again"
 ENDING = "told to end; `flask poll --due` collects what was answered"
-NOT_ASKED = (NOT_DUE, LEFT, CANCELLED, ENDING)
+NOT_ASKED = (IN_BATCH, LEFT, CANCELLED, ENDING)
 
 
 class Summary(Struct):

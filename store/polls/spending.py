@@ -21,7 +21,7 @@ from store.polls.locks import DamagedFileError
 from store.polls.prices import micros
 
 SUM = "spent.json"
-SHARE_IS_USED = "its equal share of the limit pays for no further question"
+SHARE_IS_USED = "its equal share of {} pays for no further question"
 
 
 class Sum(Struct, frozen=True):
@@ -123,7 +123,8 @@ class Budget:
     def reached(self, amount: int, name: str = "") -> str | None:
         """Return the limit that so many more micro-dollars would pass, as a state in words."""
         if amount <= self.available():
-            return None if amount <= self.share(name) else SHARE_IS_USED
+            is_paid = amount <= self.share(name)
+            return None if is_paid else SHARE_IS_USED.format(f"--max-usd {self.run_usd:g}")
         usd, limit, end = self.daily_usd or 0, "daily_usd {:g} of site.json", " until 00:00 UTC"
         if self.run_usd is not None and self.run_spent.total() + amount > micros(self.run_usd):
             usd, limit, end = self.run_usd, "--max-usd {:g}", ""
