@@ -39,8 +39,6 @@ from store.text import rfc3339
 
 NO_USE = ("auth", "quota", LEFT)
 """Outcomes for which to wait is of no use: a key, the provider's account or a history is wrong."""
-
-
 ONCE_A_DAY = " Of one day one answer counts: what was asked today may be asked again tomorrow."
 
 
