@@ -155,7 +155,7 @@ def test_what_somebody_put_beside_our_objects_stays(data: Path, bucket: Any) -> 
     assert objects(bucket) == before
 
 
-FAILURES = [*(("put", nth) for nth in (1, 2, 5, 20, 50)), ("delete", 1), ("delete", 5)]
+FAILURES = [("put", 1), ("put", 20), ("delete", 1)]
 
 
 @pytest.mark.parametrize(("name", "nth"), FAILURES)
