@@ -70,7 +70,6 @@ class PollingWorld:
     def ask(self, name: str = "GPT", *slugs: str, **fields: Any) -> Summary:
         """Ask an assistant about these categories, or about all."""
         session = self.session(fields.pop("run_usd", None), fields.pop("at", None))
-        session.asked = [who for who in session.catalogue.assistants if who.name == name]
         plan = Plan(waiting=self.pairs(session, name, *slugs), **fields)
         summary = Summary()
         assert take_turn(session, name, plan, summary)
@@ -79,6 +78,7 @@ class PollingWorld:
     def due(self, name: str = "GPT", **fields: Any) -> Summary:
         """Take a turn for what is due of an assistant."""
         session = self.session(fields.pop("run_usd", None), fields.pop("at", None))
+        session.share_among(session.catalogue.assistants, session.polling.look(session.catalogue))
         plan = Plan(**{"rounds": Rounds(7), "most": 1000, **fields})
         summary = Summary()
         assert take_turn(session, name, plan, summary)

@@ -621,7 +621,9 @@ def test_what_is_reserved_is_spent_until_it_is_settled(tmp_path: Path) -> None:
     data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=1)
     today = datetime.now(UTC).date().isoformat()
     (data / ".locks").mkdir()
-    (data / ".locks" / "spent.json").write_text(json.dumps({"day": today, "micros": 120_000}))
+    (data / ".locks" / "spent.json").write_text(
+        json.dumps({"day": today, "micros": {"GPT": 120_000}})
+    )
     assert (
         "Spent today: 0.12 of 1 USD, 0.12 of it for batches on their way, calls"
         in run(data, "--status").output

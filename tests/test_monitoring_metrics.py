@@ -62,7 +62,7 @@ def test_money_of_the_day_is_all_that_counts_towards_the_limit(app: Flask) -> No
     locks.mkdir()
     value: Any = registry_of(app).get_sample_value
     for day, usd in (("2026-11-09", 0), ("2026-11-10", 2.16)):
-        (locks / "spent.json").write_text(f'{{"day":"{day}","micros":2160000}}')
+        (locks / "spent.json").write_text(f'{{"day":"{day}","micros":{{"A":2160000}}}}')
         assert value("consensus_spent_today_usd") == usd
 
 

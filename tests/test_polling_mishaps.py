@@ -103,7 +103,7 @@ def test_a_damaged_sum_asks_nothing_until_it_is_mended(tmp_path: Path, asked: Pr
     spent.unlink()
     assert flask_here(data, "poll", "c-1").exit_code == 0
     today = datetime.now(UTC).date().isoformat()
-    assert json.loads(spent.read_text()) == {"day": today, "micros": 8800}
+    assert json.loads(spent.read_text()) == {"day": today, "micros": {"Grok": 8800}}
 
 
 @pytest.mark.parametrize("price", [None, 0, 5])

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections import Counter
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -69,7 +70,7 @@ def asked(
 
 def budget(run_usd: float | None = None) -> Budget:
     """The ledger of one run, with a limit or without."""
-    return Budget(Path(), lambda: "2026-11-24", lambda _: 0, run_usd=run_usd)
+    return Budget(Path(), lambda: "2026-11-24", lambda _: Counter(), run_usd=run_usd)
 
 
 def poll(came: Outcome | Unsent) -> Poll:

@@ -44,7 +44,7 @@ class Queue:
         """Set what the provider does."""
         self.server.tell(**{self.model: told})
 
-    def begin(self, *slugs: str, usd: float | None = None) -> Summary:
+    def begin(self, *slugs: str) -> Summary:
         """Send these questions, or all, in one batch."""
         session = self.data.session()
         pairs = list(self.data.pairs(session, self.name, *slugs))
@@ -53,7 +53,7 @@ class Queue:
         summary = Summary()
         if free:
             instrument = keep_instrument(self.data.directory, free[0].assistant, CANARY)
-            send_batch(session, free, summary, instrument, usd)
+            send_batch(session, free, summary, instrument)
         return summary
 
     def follow(self, *, cancel: bool = False) -> Summary:

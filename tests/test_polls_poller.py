@@ -163,14 +163,17 @@ def test_a_limit_of_money_is_used_up_and_not_passed(session: PollingWorld) -> No
     assert result.pause is None
 
 
-def test_the_parts_of_a_runs_limit_are_equal(tmp_path: Path, provider: Replaying) -> None:
-    """Who answers fast gets no more than the others: a fourth of a limit, with four to ask."""
+def test_the_parts_of_a_limit_are_equal(tmp_path: Path, provider: Replaying) -> None:
+    """Who answers fast gets no more than the others: a fourth of it, with four to ask."""
     provider.follow({})
     alone = PollingWorld(tmp_path / "a", provider.url, 20, concurrency=1).ask("GPT", run_usd=0.08)
     one = PollingWorld(tmp_path / "b", provider.url, 20, concurrency=1).due("GPT", run_usd=0.32)
     assert alone.limit == "--max-usd 0.08 is reached"
     assert one.limit == "its equal share of --max-usd 0.32 pays for no further question"
-    assert 0 < alone.polled == one.polled < 20
+    day = PollingWorld(tmp_path / "c", provider.url, 20, concurrency=1, daily_usd=0.32).due("GPT")
+    share = "its equal share of daily_usd 0.32 of site.json pays for no further question"
+    assert day.limit == f"{share} until 00:00 UTC"
+    assert 0 < alone.polled == one.polled == day.polled < 20
 
 
 def test_a_limit_is_shared_among_those_that_can_be_asked(

@@ -3,6 +3,7 @@
 import gzip
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,7 +49,7 @@ class PollSession:
         who = Assistant(name="A", **fields)
         limits, clock = Limits(total=TOTAL, attempts=1), Clock(lambda: NOW)
         sender = Sender(who, threading.Event(), secret=CANARY, limits=limits, clock=clock)
-        budget = Budget(Path(), lambda: "2026-11-20", lambda _: 0, run_usd=100)
+        budget = Budget(Path(), lambda: "2026-11-20", lambda _: Counter(), run_usd=100)
         charge = Charge(budget, reserve_of(who, category().question))
         assert charge.reserve()
         answer = ask(Pair("c", category(), who), sender, charge)

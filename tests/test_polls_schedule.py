@@ -195,6 +195,25 @@ def test_a_paused_assistant_is_one_line_and_one_poll(
     assert CANARY not in status + caplog.text
 
 
+def test_a_slow_assistant_is_asked_as_much_of_a_day_as_a_fast_one(
+    tmp_path: Path, asked: Provider, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Under a cap that does not pay for all, each has its part: no ranking is one-sided."""
+    data = data_of(tmp_path, asked, 12, names=["GPT", "Grok"], daily_usd=0.12)
+    asked.follow({"grok": [{"gate": "slow", "picks": ["Alpha"]}]})
+    caplog.set_level(logging.INFO, "store.polls.schedule")
+
+    def has_used(name: str) -> bool:
+        return any(f"{name} is not asked on: its equal share" in line for line in caplog.messages)
+
+    with scheduled(data):
+        until(lambda: has_used("GPT"))
+        asked.open("slow")
+        until(lambda: has_used("Grok"))
+    counts = Counter(poll.model for poll in polls(data))
+    assert 0 < counts["GPT"] == counts["Grok"] < 12
+
+
 def test_killed_between_repeats_nothing_is_lost_or_asked_twice(
     tmp_path: Path, asked: Provider
 ) -> None:

@@ -4,6 +4,7 @@ import itertools
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -81,7 +82,7 @@ def sender(stop: threading.Event, *, rpm: int = 1_000_000, **options: Any) -> Se
 
 def budget(run_usd: float | None = None) -> Budget:
     """The ledger of one run, with a limit or without."""
-    return Budget(Path(), lambda: "2026-11-24", lambda _: 0, run_usd=run_usd)
+    return Budget(Path(), lambda: "2026-11-24", lambda _: Counter(), run_usd=run_usd)
 
 
 def send(

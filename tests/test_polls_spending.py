@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +112,17 @@ class Day:
 
     def __init__(self) -> None:
         self.today = "2026-11-21"
-        self.spent = 0.0
+        self.spent = 0
 
     def budget(
-        self, directory: Path, usd: float | None = 0.001, run: float | None = None
+        self, directory: Path, usd: float | None = 0.001, run: float | None = None, **more: Any
     ) -> Budget:
-        """A ledger over a directory."""
-        return Budget(directory, lambda: self.today, lambda _: self.spent, usd, run)
+        """A budget over a directory."""
+
+        def recorded(_: str) -> Counter[str]:
+            return Counter({"": self.spent})
+
+        return Budget(directory, lambda: self.today, recorded, usd, run, **more)
 
 
 def test_a_run_stops_before_its_limit(tmp_path: Path) -> None:
@@ -141,7 +146,7 @@ def test_midnight_begins_a_new_sum(tmp_path: Path) -> None:
     day = Day()
     budget = day.budget(tmp_path)
     assert budget.reserve(1000) == "2026-11-21"
-    day.today, day.spent = "2026-11-22", 0.0004
+    day.today, day.spent = "2026-11-22", 400
     budget.settle("2026-11-21", 1000, 300)
     assert budget.usd_today() == 0.0007
     assert budget.reserve(301) is None
@@ -163,17 +168,30 @@ def test_the_day_is_shared_by_all_processes(tmp_path: Path) -> None:
     assert (one.usd_today(), one.reserve(1)) == (0.0055, None), "what is stated is charged"
 
 
+def test_each_assistant_has_its_part_of_the_day(tmp_path: Path) -> None:
+    """Who is asked sooner takes nothing of the others; a former name is no other assistant."""
+    part = {"A": 0.25, "B": 0.75}.__getitem__
+    budget = Day().budget(tmp_path, part=part)
+    assert budget.reserve(250, "A")
+    assert budget.reserve(1, "A") is None
+    share = "its equal share of daily_usd 0.001 of site.json"
+    assert budget.reached(1, "A") == f"{share} pays for no further question until 00:00 UTC"
+    assert budget.available("B") == 750
+    renamed = Day().budget(tmp_path, part=lambda _: 0.25, former_names={"A": "C"})
+    assert renamed.available("C") == 0
+
+
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[]", b"null", b'{"day": 5}', b'{"day": "2026-11-21", "micros": -1}',
-     b'{"day": "2026-11-21", "micros": %s}' % (b"9" * 400), b'{"day": "", "micros": 5}'],
+    [b"", b"{", b"[]", b"null", b'{"day": 5}', b'{"day": "2026-11-21", "micros": {"A": -1}}',
+     b'{"day": "2026-11-21", "micros": {"A": %s}}' % (b"9" * 400), b'{"day": "", "micros": {}}'],
 )  # fmt: skip
 def test_nothing_is_taken_from_a_damaged_sum(tmp_path: Path, content: bytes) -> None:
     """Nobody knows what was reserved: nothing is paid for until a person has deleted the file."""
     path = tmp_path / "spent.json"
     path.write_bytes(content)
     day = Day()
-    day.spent = 0.0009
+    day.spent = 900
     budget = day.budget(tmp_path)
     with pytest.raises(DamagedFileError, match=r"is damaged\. Delete it, and what history"):
         budget.reserve(1)
@@ -187,9 +205,9 @@ def test_nothing_is_taken_from_a_damaged_sum(tmp_path: Path, content: bytes) -> 
 
 def test_a_sum_written_is_never_less_than_what_history_has(tmp_path: Path) -> None:
     """Another process, which has not read history yet, goes by the file alone."""
-    (tmp_path / "spent.json").write_text('{"day": "2026-11-21", "micros": 0}')
+    (tmp_path / "spent.json").write_text('{"day": "2026-11-21", "micros": {}}')
     day = Day()
-    day.spent = 0.0009
+    day.spent = 900
     day.budget(tmp_path).settle(day.today, 50, 0)
     assert Day().budget(tmp_path).reserve(101) is None
     assert Day().budget(tmp_path).reserve(100)
@@ -198,7 +216,7 @@ def test_a_sum_written_is_never_less_than_what_history_has(tmp_path: Path) -> No
 def test_a_sum_that_vanished_gives_nothing_back_twice(tmp_path: Path) -> None:
     """What is settled was not reserved in a sum made anew, which is never less than history's."""
     day = Day()
-    day.spent = 0.0005
+    day.spent = 500
     budget = day.budget(tmp_path)
     assert budget.reserve(400)
     (tmp_path / "spent.json").unlink()
@@ -211,9 +229,10 @@ def test_what_a_killed_process_had_reserved_stays_taken(tmp_path: Path) -> None:
     """Its calls may have been answered and billed: another process sees them as spent."""
     script = (
         "import os, signal, sys\n"
+        "from collections import Counter\n"
         "from pathlib import Path\n"
         "from store.polls.spending import Budget\n"
-        "Budget(Path(sys.argv[1]), lambda: '2026-11-21', lambda _: 0, 0.001).reserve(600)\n"
+        "Budget(Path(sys.argv[1]), lambda: '2026-11-21', lambda _: Counter(), 0.001).reserve(600)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False, cwd=ROOT)

@@ -14,7 +14,7 @@ from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
 from store.polls.locks import FOLDER, DamagedFileError
 from store.polls.secrets import mistakes
-from store.polls.spending import SUM, stored_sum
+from store.polls.spending import SPENT, stored_spending
 from store.publishing import manifest
 from store.rankings.names import Names
 from store.rankings.sentences import plural
@@ -138,9 +138,9 @@ def _unpolled(directory: Path) -> Iterator[Problem]:
         message = "its disk is full, so that nothing is polled: make room"
         yield Problem("history", 1, 1, message)
     try:
-        stored_sum(directory / FOLDER, "")
+        stored_spending(directory / FOLDER, "")
     except DamagedFileError as error:
-        yield Problem(f"{FOLDER}/{SUM}", 1, 1, f"{error}; under a cap nothing is polled")
+        yield Problem(f"{FOLDER}/{SPENT}", 1, 1, f"{error}; under a cap nothing is polled")
     except OSError:  # who may not read it does not poll either
         return
 

@@ -197,9 +197,7 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
         click.echo(f"{idle}{ONCE_A_DAY if until_clear else ''}")
         return not state.unread
     names = {pair.assistant.name for pair in calls}
-    session.asked = [
-        a for a in run.assistants if a.name in names and session.can_be_asked(a, state)
-    ]
+    session.share_among([a for a in run.assistants if a.name in names], state)
     check_ready(session, pretends=run.pretends)
     # what is due is read anew in each turn, after the lock is had
     results = carry_out(run, [None] if plan.cancel or rounds else passes, len(calls))
@@ -278,9 +276,10 @@ def _show(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     for line in (*(line for lines in statuses for line in lines), *dict.fromkeys(faults)):
         click.echo(line)
     today = rfc3339(session.clock.now())[:10]
-    spent = session.polling.usd_on(today) if session.budget.fault() else session.budget.usd_today()
+    known = sum(session.polling.usd_on(today).values())
+    spent = known if session.budget.fault() else session.budget.usd_today()
     of = "" if session.budget.daily_usd is None else f" of {session.budget.daily_usd:g}"
-    unknown = spent - session.polling.usd_on(today)
+    unknown = spent - known
     more = f", {unknown:.2f} of it for batches on their way, calls of unknown cost and --try"
     click.echo(f"Spent today: {spent:.2f}{of} USD{more if round(unknown, 2) else ''}.")
     server = "A server polls on schedule."

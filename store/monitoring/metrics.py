@@ -21,7 +21,7 @@ from flask import Flask
 from prometheus_client import CollectorRegistry, Counter, Histogram, core
 
 from store.polls.locks import FOLDER
-from store.polls.spending import stored_sum
+from store.polls.spending import stored_spending
 from store.rankings.poll_states import ScheduleState, usd_on
 from store.store import Store
 from store.web.health import Health, examine, last_answer
@@ -135,11 +135,11 @@ def _of_store(
     leader = scheduler.polling if scheduler else None
     spent = 0.0
     with suppress(OSError):  # said by health: nothing is asked then
-        spent = stored_sum(locks, today) / 1e6
+        spent = stored_spending(locks, today).total() / 1e6
     values: Mapping[str, tuple[str, float | None]] = {
         "spent_today_usd": (
             "What today's polls cost; with daily_usd, all that counts towards it.",
-            max(spent, usd_on(today, snapshot.poll_states.values())),
+            max(spent, sum(usd_on(today, snapshot.poll_states.values()).values())),
         ),
         "budget_usd": ("daily_usd of site.json.", snapshot.catalogue.site.daily_usd),
         "looked_timestamp_seconds": ("When the files were last looked at.", store.looked_at),

@@ -4,6 +4,7 @@ A file is there from before anything is sent until all answers are in history. O
 stays until one of its assistant goes well: it says since when its batches are paused.
 """
 
+from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, Self
@@ -126,14 +127,13 @@ class BatchFiles:
             for item in batch.items
         )
 
-    def reserved_usd(self, day: str) -> float:
-        """Return what weighs on a UTC day: all open batches, and those spent on it for nothing."""
-        amounts = (
-            batch.reserved
-            for batch in self.all()
-            if batch.is_open or str(batch.failed_at)[:10] == day
-        )
-        return sum(amounts) / 1e6
+    def reserved(self, day: str, catalogue: Catalogue) -> Counter[str]:
+        """Return the micro-dollars of each assistant's open batches, and of those lost on a day."""
+        amounts: Counter[str] = Counter()
+        for batch in self.all():
+            if batch.is_open or str(batch.failed_at)[:10] == day:
+                amounts[batch.owner(catalogue)] += batch.reserved
+        return amounts
 
     def pause_of(self, assistant: Assistant, now: datetime) -> Pause | None:
         """Return the pause of an assistant's batches, twice as long with each failure in a row.

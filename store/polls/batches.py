@@ -7,7 +7,6 @@ and its pairs are asked directly.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -19,14 +18,14 @@ from msgspec.structs import replace
 from store.history import History, HistoryError
 from store.polls.asking import SHOWN, poll_of, read_result, request_for, reserve_of
 from store.polls.batch_files import Asking, Batch
-from store.polls.due import Pair, PollingState
+from store.polls.due import Pair
 from store.polls.prices import at_reduced_price, micros
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import Response, read_object, text
 from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.secrets import Unready
 from store.polls.session import CANCELLED, ENDING, PollSession, Summary
-from store.polls.spending import SHARE_IS_USED, Charge
+from store.polls.spending import Charge
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
 from store.text import clean, rfc3339
@@ -54,9 +53,8 @@ def send_batch(
     pairs: Sequence[Pair],
     summary: Summary,
     instrument: str | None,
-    usd: float | None = None,
 ) -> None:
-    """Send the first of an assistant's pairs as one batch that may cost so many US dollars.
+    """Send the first of an assistant's pairs as one batch, as many as its part of limits pays for.
 
     ``instrument`` is the id of what it asks with.
 
@@ -69,12 +67,11 @@ def send_batch(
         return
     assistant = pairs[0].assistant
     batches = AssistantBatches(session, assistant, summary)
-    items, reserved = batches.affordable(pairs, usd)
+    items, reserved = batches.affordable(pairs)
     charge = Charge(session.budget, reserved, assistant.name)
     if not (items and charge.reserve()):
         cost = reserve_of(batches.priced, pairs[0].category.question)
-        of_day = SHARE_IS_USED.format("daily_usd")
-        summary.limit = session.budget.reached(cost, assistant.name) or of_day
+        summary.limit = session.budget.reached(cost, assistant.name)
         return
     batch = Batch(
         key=token_hex(8),
@@ -126,7 +123,7 @@ def follow_batches(
 def _fail(session: PollSession, batch: Batch, why: str, spent: int) -> None:
     """Write down that a batch is over, then let the budget have what it did not cost."""
     session.files.write(batch.failed(rfc3339(session.clock.now()), why, spent))
-    session.budget.settle_batch(batch.reserved, spent)
+    session.budget.settle_batch(batch.reserved, spent, batch.owner(session.catalogue))
 
 
 class AssistantBatches:
@@ -151,12 +148,10 @@ class AssistantBatches:
         self.priced = replace(at_reduced_price(assistant), tier=None)
         self._name = session.catalogue.former_names.get(assistant.name, assistant.name)
 
-    def affordable(self, pairs: Sequence[Pair], usd: float | None) -> tuple[list[Asking], int]:
+    def affordable(self, pairs: Sequence[Pair]) -> tuple[list[Asking], int]:
         """Return what of these pairs can be paid and recorded, and what it may cost."""
         history, now = self._session.polling.history, rfc3339(self._session.clock.now())
-        budget = self._session.budget
-        of_day = math.inf if usd is None else micros(usd)
-        limit = min(budget.available(), budget.share(self._name), of_day)
+        limit = self._session.budget.available(self._name)
         items: list[Asking] = []
         total = 0
         for pair in pairs[: self._queue.MOST_ITEMS]:
@@ -273,7 +268,7 @@ class AssistantBatches:
         else:
             session.files.forget(batch)
             session.files.forget_failures(batch.assistant.name, session.catalogue)
-        session.budget.settle_batch(batch.reserved, cost)
+        session.budget.settle_batch(batch.reserved, cost, self._name)
 
     def _record(
         self, batch: Batch, results: Mapping[str, Response | Failure]
@@ -347,17 +342,6 @@ def _notes(history: History, slug: str) -> set[str]:
     if log.unread:
         raise HistoryError(str(log.problems[0]))
     return {note for stored in log.polls for note in stored.poll.notes}
-
-
-def share_of_day(session: PollSession, name: str, state: PollingState) -> float | None:
-    """Return the US dollars that an assistant's batches may take today, if the day has a limit."""
-    if session.budget.daily_usd is None:
-        return None
-    spent = state.usd_on(name, rfc3339(session.clock.now())[:10])
-    open_batches = session.files.open_of(name, session.catalogue)
-    reserved = sum(batch.reserved for batch in open_batches) / 1e6
-    part = session.part(name, session.catalogue.assistants)
-    return session.budget.daily_usd * part - spent - reserved
 
 
 def late(batch: Batch) -> str:

@@ -142,12 +142,6 @@ class PollingState(Struct, frozen=True):
         """Return how an assistant's pairs stand that were ever polled, with whatever question."""
         return [s.ever[assistant] for s in self.states.values() if assistant in s.ever]
 
-    def usd_on(self, assistant: str, day: str) -> float:
-        """Return what an assistant's polls of a UTC day cost, if no later day has polls."""
-        return sum(
-            state.usd for state in self.of_assistant(assistant) if state.polled_at[:10] == day
-        )
-
     def pause_of(self, assistant: str, now: datetime) -> Pause | None:
         """Return the pause that an assistant's polls call for, if one lasts."""
         return recorded_pause(self.of_assistant(assistant), now)
@@ -256,8 +250,8 @@ class PollingReader:
         polls = (line.poll for line in ordered if line.poll.polled_at <= latest)
         return under_present_names(polls, catalogue.former_names)
 
-    def usd_on(self, day: str) -> float:
-        """Return what the polls of a UTC day cost, as of the last look at each category."""
+    def usd_on(self, day: str) -> dict[str, float]:
+        """Return what each assistant's polls of a UTC day cost, as of the last look at each."""
         return usd_on(day, (states for _, states in self._states.values()))
 
     def look(self, catalogue: Catalogue) -> PollingState:

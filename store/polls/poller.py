@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from store.history import HistoryError
 from store.polls import sample
 from store.polls.asking import ask, keep_instrument, poll_of, reserve_of
-from store.polls.batches import WORTH_IT, follow_batches, send_batch, share_of_day
+from store.polls.batches import WORTH_IT, follow_batches, send_batch
 from store.polls.due import Pair, Rounds
 from store.polls.locks import turn
 from store.polls.providers.envelopes import Reply
@@ -137,8 +137,7 @@ class Questions:
         is_worth_it = assistant.batch and len(self._waiting) >= WORTH_IT
         is_batched = is_worth_it and self._plan.waiting is None and not pause
         if is_batched and not session.files.pause_of(assistant, now):
-            usd = share_of_day(session, assistant.name, self._state)
-            send_batch(session, list(self._waiting), summary, self._instrument, usd)
+            send_batch(session, list(self._waiting), summary, self._instrument)
         else:
             self._ask_directly(1 if pause else self._plan.most)
 

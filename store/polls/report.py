@@ -49,7 +49,7 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
     due = session.due(pairs, state, rounds)
     states = state.of_assistant(name)
     answered = max((one.answered_at for one in states if one.answered_at), default=None)
-    spent = state.usd_on(name, rfc3339(now)[:10])
+    spent = session.polling.usd_on(rfc3339(now)[:10]).get(name)
     pause, batch_pause = state.pause_of(name, now), files.pause_of(assistant, now)
     batches = files.open_of(name, catalogue)
     parts = [f"{len(due)} of {len(pairs)} due"]
@@ -62,7 +62,7 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
     category = next(iter(catalogue.categories.values()), None)
     if category and assistant.api != "sample" and not prices.missing_prices(assistant):
         with suppress(OSError):  # said as a fault of the whole
-            limit = session.budget.reached(reserve_each(assistant, category.question))
+            limit = session.budget.reached(reserve_each(assistant, category.question), name)
             parts += [limit] if limit else []
     failed = [time for one in states for time in one.failed_at]
     silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)
@@ -176,9 +176,9 @@ def ask_whether_there(
         sender = session.sender(plain)
         request = PROVIDERS[plain.api].build_request(plain, PROMPT, sender.secret)
         most = prices.micros(prices.most_usd(plain, request.body) or 0)
-        charge = Charge(session.budget, most)
+        charge = Charge(session.budget, most, name)
         if not charge.reserve():
-            return f"{name}: not asked, for {session.budget.reached(charge.amount)}", False
+            return f"{name}: not asked, for {session.budget.reached(charge.amount, name)}", False
         reply = sender.send(request, charge)
     except (Unready, SettingsError, OSError) as error:
         return f"{error}.", False

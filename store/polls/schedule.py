@@ -246,6 +246,10 @@ class Schedule:
         session = PollSession(
             self._settings, catalogue, self._polling, self._store.record, self._stop
         )
+        if catalogue.site.daily_usd is not None:
+            state, rounds = self._polling.look(catalogue), Rounds.of(catalogue.site)
+            due = [a for a in catalogue.assistants if session.due(session.pairs(a), state, rounds)]
+            session.share_among(due, state)
         summary = Summary()
         if not take_turn(session, status.name, plan, summary):
             return

@@ -4,7 +4,7 @@ import errno
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 import msgspec
@@ -16,7 +16,7 @@ from store.polls.asking import reserve_each
 from store.polls.batch_files import BatchFiles
 from store.polls.due import Key, Pair, PollingReader, PollingState, Rounds
 from store.polls.locks import FOLDER
-from store.polls.prices import missing_prices
+from store.polls.prices import micros, missing_prices
 from store.polls.providers.envelopes import Reply
 from store.polls.secrets import Unready, key_of
 from store.polls.sending import FLEX_LIMITS, Limits, Sender
@@ -103,8 +103,7 @@ class PollSession:
     """All that polling touches: history, batches, locks, keys, the network, the clock, money.
 
     ``record`` appends polls to history; what it would refuse, ``polling.history.check_appendable``
-    refuses before anything is asked. A run may spend ``run_usd``, of which each of the ``asked``
-    assistants has its part; site.json limits the day.
+    refuses before anything is asked. A run may spend ``run_usd``; site.json limits the day.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class PollSession:
         stop: threading.Event,
         run_usd: float | None = None,
     ) -> None:
-        self.asked: Sequence[Assistant] = catalogue.assistants
+        self._parts: Mapping[str, float] = {}
         self.settings = settings
         self.catalogue = catalogue
         self.polling = polling
@@ -128,10 +127,11 @@ class PollSession:
         self.budget = Budget(
             self.locks,
             lambda: rfc3339(self.clock.now())[:10],
-            lambda day: polling.usd_on(day) + self.files.reserved_usd(day),
+            self._recorded,
             catalogue.site.daily_usd,
             run_usd,
-            lambda name: self.part(name, self.asked),
+            lambda name: self._parts.get(name, 1),
+            catalogue.former_names,
         )
         self._record = record
 
@@ -142,19 +142,26 @@ class PollSession:
             needed = f"a limit of money needs {listed(missing)} in models.json"
             raise Unready(f"{assistant.name}: {needed}")
 
-    def part(self, name: str, among: Sequence[Assistant]) -> float:
-        """Return the part of a limit by which these assistants can be asked equally many questions.
+    def share_among(self, assistants: Iterable[Assistant], state: PollingState) -> None:
+        """Divide limits of money among those that can be asked, for equally many questions of each.
 
         They take categories in the same order, too: else one-sided rankings would follow.
         """
         question = next((category.question for category in self.catalogue.categories.values()), "")
         costs = {
             assistant.name: reserve_each(assistant, question)
-            for assistant in self.catalogue.assistants
-            if (assistant in among or assistant.name == name) and not missing_prices(assistant)
+            for assistant in assistants
+            if self.can_be_asked(assistant, state) and not missing_prices(assistant)
         }
-        total = sum(costs.values())
-        return costs[name] / total if total else 1
+        total = sum(costs.values()) or 1
+        self._parts = {name: cost / total for name, cost in costs.items() if cost}
+
+    def _recorded(self, day: str) -> Counter[str]:
+        """Return the micro-dollars that history and batches have of a UTC day, by assistant."""
+        recorded = self.files.reserved(day, self.catalogue)
+        for name, usd in self.polling.usd_on(day).items():
+            recorded[name] += micros(usd)
+        return recorded
 
     def sender(self, assistant: Assistant, *, size: int = 0) -> Sender:
         """Return what sends an assistant's requests; ``size`` is that of long replies in bytes.

@@ -8,7 +8,7 @@ Amounts are whole micro-dollars: sums are exact.
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated
@@ -20,48 +20,48 @@ from store.disk import atomic_write, locked
 from store.polls.locks import DamagedFileError
 from store.polls.prices import micros
 
-SUM = "spent.json"
-SHARE_IS_USED = "its equal share of {} pays for no further question"
+SPENT = "spent.json"
 
 
-class Sum(Struct, frozen=True):
-    """All micro-dollars that were spent or reserved on a UTC day."""
+class DaySpending(Struct, frozen=True):
+    """The micro-dollars that were spent or reserved on a UTC day, by assistant."""
 
     day: Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d$")]
-    micros: Annotated[int, Meta(ge=0, le=10**18)]
+    micros: dict[str, Annotated[int, Meta(ge=0, le=10**18)]]
 
 
-_SUMS = msgspec.json.Decoder(Sum)
+_DECODER = msgspec.json.Decoder(DaySpending)
 
 
-def stored_sum(directory: Path, day: str) -> int:
-    """Return a day's micro-dollars as they stand in the file; 0 if it has none of that day.
+def stored_spending(directory: Path, day: str) -> Counter[str]:
+    """Return a day's micro-dollars by assistant, as the file has them; none if of another day.
 
     Raises:
         OSError: it cannot be read, or says something else.
     """
     try:
-        stored = _SUMS.decode((directory / SUM).read_bytes())
+        stored = _DECODER.decode((directory / SPENT).read_bytes())
     except FileNotFoundError:
-        return 0
+        return Counter()
     except (ValueError, RecursionError):
         raise DamagedFileError(
-            f".locks/{SUM} is damaged. Delete it, and what history has for today counts as spent; "
-            "calls that brought no answer are not in that"
+            f".locks/{SPENT} is damaged. Delete it, and what history has for today counts as "
+            "spent; calls that brought no answer are not in that"
         ) from None
-    return stored.micros if stored.day == day else 0
+    return Counter(stored.micros if stored.day == day else {})
 
 
 class Budget:
     """The money that may still be spent: by all processes in a UTC day, and by this run.
 
-    The day's sum stands in a file, changed under a lock, and is never taken to be less than what
-    is ``recorded`` of a day: in history, and reserved by open batches. What a killed process had
-    reserved stays taken that day. ``run_spent`` has the micro-dollars of what this run sent, by
-    assistant; ``part`` returns which part of ``run_usd`` an assistant may take.
+    Of both limits each assistant has its ``part``, so that none is asked at the cost of another.
+    The day's sums stand in a file, changed under a lock, and are never taken to be less than what
+    is ``recorded`` of a day by assistant: in history, and reserved by open batches.
+    What a killed process had reserved stays taken that day. ``run_spent`` has the micro-dollars of
+    what this run sent. ``former_names`` lead to the present names of assistants.
 
     Without ``daily_usd`` nothing is written; with it ``reserve``, ``available`` and ``reached``
-    raise ``OSError`` where the sum cannot be used, so that nothing may be sent. ``settle`` never
+    raise ``OSError`` where the sums cannot be used, so that nothing may be sent. ``settle`` never
     does, ``fault`` returns it as a sentence.
     """
 
@@ -69,10 +69,11 @@ class Budget:
         self,
         directory: Path,
         today: Callable[[], str],
-        recorded: Callable[[str], float],
+        recorded: Callable[[str], Counter[str]],
         daily_usd: float | None = None,
         run_usd: float | None = None,
         part: Callable[[str], float] = lambda _: 1,
+        former_names: Mapping[str, str] | None = None,
     ) -> None:
         self.daily_usd, self.run_usd = daily_usd, run_usd
         self.run_spent: Counter[str] = Counter()
@@ -80,6 +81,7 @@ class Budget:
         self._directory = directory
         self._today = today
         self._recorded = recorded
+        self._former_names = former_names or {}
         self._mutex = threading.Lock()
 
     def reserve(self, amount: int, name: str = "") -> str | None:
@@ -88,10 +90,10 @@ class Budget:
         Returns the day of it, or ``None`` if it passes a limit.
         """
         with self._mutex, self._locked():
-            if self.reached(amount, name):
+            if amount > self.available(name):
                 return None
             self.run_spent[name] += amount
-            return self._add(amount, self._today())
+            return self._add(amount, name, self._today())
 
     def settle(self, day: str, reserved: int, cost: int, name: str = "") -> None:
         """Replace what was reserved by the cost; it stays taken where that cannot be written.
@@ -101,50 +103,53 @@ class Budget:
         with self._mutex, suppress(OSError), self._locked():
             self.run_spent[name] += cost - reserved
             today = self._today()  # read once: midnight may come between two looks
-            self._add(cost - (reserved if day == today else 0), today)
+            self._add(cost - (reserved if day == today else 0), name, today)
 
-    def settle_batch(self, reserved: int, cost: int) -> None:
+    def settle_batch(self, reserved: int, cost: int, name: str = "") -> None:
         """Replace what an earlier run reserved for a batch; until then it weighs on every day."""
         with self._mutex, suppress(OSError), self._locked():
-            self._add(cost - reserved, self._today())
+            self._add(cost - reserved, name, self._today())
 
-    def available(self) -> float:
-        """Return how many micro-dollars may still be taken; infinity without a limit."""
-        day, run = self.daily_usd, self.run_usd
-        of_day = math.inf if day is None else micros(day) - self._spent(self._today())
-        return min(of_day, math.inf if run is None else micros(run) - self.run_spent.total())
-
-    def share(self, name: str) -> float:
-        """Return how many micro-dollars an assistant may still take of the run."""
-        if self.run_usd is None or not name:
-            return math.inf
-        return micros(self.run_usd * self._part(name)) - self.run_spent[name]
+    def available(self, name: str = "") -> float:
+        """Return how many micro-dollars an assistant may still take; infinity without a limit."""
+        left = [
+            min(micros(usd) - spent.total(), micros(usd * self._part(name)) - spent[name])
+            for usd, spent, _, _ in self._limits()
+        ]
+        return min(left, default=math.inf)
 
     def reached(self, amount: int, name: str = "") -> str | None:
         """Return the limit that so many more micro-dollars would pass, as a state in words."""
-        if amount <= self.available():
-            is_paid = amount <= self.share(name)
-            return None if is_paid else SHARE_IS_USED.format(f"--max-usd {self.run_usd:g}")
-        usd, limit, end = self.daily_usd or 0, "daily_usd {:g} of site.json", " until 00:00 UTC"
-        if self.run_usd is not None and self.run_spent.total() + amount > micros(self.run_usd):
-            usd, limit, end = self.run_usd, "--max-usd {:g}", ""
-        if amount > micros(usd):
-            end = f": a question may cost {amount / 1e6:.4f} USD"
-        return f"{limit.format(usd)} is {'too small' if amount > micros(usd) else 'reached'}{end}"
+        for usd, spent, limit, end in self._limits():
+            if amount > micros(usd):
+                return f"{limit} is too small: a question may cost {amount / 1e6:.4f} USD"
+            if spent.total() + amount > micros(usd):
+                return f"{limit} is reached{end}"
+            if spent[name] + amount > micros(usd * self._part(name)):
+                return f"its equal share of {limit} pays for no further question{end}"
+        return None
 
     def usd_today(self) -> float:
         """Return what was spent or reserved today, in US dollars."""
-        return self._spent(self._today()) / 1e6
+        return self._spent(self._today()).total() / 1e6
 
     def fault(self) -> str | None:
-        """Return why the sum cannot be kept, so that nothing can be asked; changes nothing."""
+        """Return why the sums cannot be kept, so that nothing can be asked; changes nothing."""
         if self.daily_usd is None:
             return None
         try:
-            stored_sum(self._directory, self._today())
+            stored_spending(self._directory, self._today())
         except OSError as error:
             return f"daily_usd {self.daily_usd:g} of site.json cannot be kept: {error.strerror}."
         return None
+
+    def _limits(self) -> Iterator[tuple[float, Counter[str], str, str]]:
+        """Yield each limit in US dollars, what is spent of it, its name, and when it ends."""
+        if self.run_usd is not None:
+            yield self.run_usd, self.run_spent, f"--max-usd {self.run_usd:g}", ""
+        if self.daily_usd is not None:
+            name = f"daily_usd {self.daily_usd:g} of site.json"
+            yield self.daily_usd, self._spent(self._today()), name, " until 00:00 UTC"
 
     def _locked(self) -> AbstractContextManager[object]:
         if self.daily_usd is None:
@@ -152,15 +157,19 @@ class Budget:
         self._directory.mkdir(exist_ok=True)
         return locked(self._directory)
 
-    def _spent(self, today: str) -> int:
-        # a file that was deleted, or is of a restored backup, makes nothing unspent
-        return max(stored_sum(self._directory, today), micros(self._recorded(today)))
+    def _spent(self, today: str) -> Counter[str]:
+        stored: Counter[str] = Counter()
+        for name, amount in stored_spending(self._directory, today).items():
+            stored[self._former_names.get(name, name)] += amount
+        # the larger of both: a file that was deleted, or restored, makes nothing unspent
+        return stored | self._recorded(today)
 
-    def _add(self, amount: int, today: str) -> str:
-        """Change the day's sum by so much, but never below what is recorded; return the day."""
+    def _add(self, amount: int, name: str, today: str) -> str:
+        """Change an assistant's sum, but never below what is recorded; return the day."""
         if self.daily_usd is not None:
-            total = max(self._spent(today) + amount, micros(self._recorded(today)))
-            atomic_write(self._directory / SUM, msgspec.json.encode(Sum(today, total)))
+            total = self._spent(today)
+            total[name] = max(total[name] + amount, self._recorded(today)[name])
+            atomic_write(self._directory / SPENT, msgspec.json.encode(DaySpending(today, total)))
         return today
 
 

@@ -175,17 +175,17 @@ def poll_states(polls: Iterable[Poll]) -> dict[str, PollState]:
     return {model: _state(own) for model, own in by_model(polls).items()}
 
 
-def usd_on(day: str, states: Iterable[PollStates]) -> float:
-    """Return what the polls of a UTC day cost in US dollars, if no later day has polls.
+def usd_on(day: str, states: Iterable[PollStates]) -> dict[str, float]:
+    """Return what each assistant's polls of a UTC day cost in US dollars; no later day has any.
 
     A poll whose cost is unknown counts as nothing.
     """
-    return sum(
-        state.usd
-        for category in states
-        for state in category.ever.values()
-        if state.polled_at[:10] == day
-    )
+    usd: dict[str, float] = {}
+    for category in states:
+        for model, state in category.ever.items():
+            if state.polled_at[:10] == day:
+                usd[model] = usd.get(model, 0) + state.usd
+    return usd
 
 
 def recorded_pause(states: Sequence[PollState], now: datetime) -> Pause | None:
