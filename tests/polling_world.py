@@ -78,7 +78,8 @@ class PollingWorld:
     def due(self, name: str = "GPT", **fields: Any) -> Summary:
         """Take a turn for what is due of an assistant."""
         session = self.session(fields.pop("run_usd", None), fields.pop("at", None))
-        session.share_among(session.catalogue.assistants, session.polling.look(session.catalogue))
+        state = session.polling.look(session.catalogue)
+        session.share_among(session.catalogue.assistants, state, session.clock.now())
         plan = Plan(**{"rounds": Rounds(7), "most": 1000, **fields})
         summary = Summary()
         assert take_turn(session, name, plan, summary)

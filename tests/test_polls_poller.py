@@ -185,12 +185,18 @@ def test_a_limit_is_shared_among_those_that_can_be_asked(
     assert world.due("Claude").pause
     session = world.session()
     state = session.polling.look(session.catalogue)
-    able = [who.name for who in session.catalogue.assistants if session.can_be_asked(who, state)]
-    assert able == ["GPT", "Gemini", "Grok"]
+
+    def able(later: timedelta = timedelta()) -> list[str]:
+        time = session.clock.now() + later
+        assistants = session.catalogue.assistants
+        return [who.name for who in assistants if session.can_be_asked(who, state, time)]
+
+    assert able() == ["GPT", "Gemini", "Grok"]
+    assert able(timedelta(hours=7)) == ["GPT", "Claude", "Gemini", "Grok"]
     environ = session.settings.environ
     assert isinstance(environ, dict)
     environ.clear()
-    assert not any(session.can_be_asked(who, state) for who in session.catalogue.assistants)
+    assert able() == []
 
 
 def test_a_stop_records_what_was_sent_and_nothing_else(tmp_path: Path, provider: Replaying) -> None:

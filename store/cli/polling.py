@@ -197,7 +197,8 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
         click.echo(f"{idle}{ONCE_A_DAY if until_clear else ''}")
         return not state.unread
     names = {pair.assistant.name for pair in calls}
-    session.share_among([a for a in run.assistants if a.name in names], state)
+    asked = [a for a in run.assistants if a.name in names]
+    session.share_among(asked, state, session.clock.now())
     check_ready(session, pretends=run.pretends)
     # what is due is read anew in each turn, after the lock is had
     results = carry_out(run, [None] if plan.cancel or rounds else passes, len(calls))
@@ -269,6 +270,7 @@ def _show(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     is_scheduled = False
     statuses = []
     try:
+        session.share_day(state)
         statuses = [status_of(assistant, session, state) for assistant in chosen]
         is_scheduled = is_held(session.locks / LOCK)
     except OSError as error:

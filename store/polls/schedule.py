@@ -247,9 +247,7 @@ class Schedule:
             self._settings, catalogue, self._polling, self._store.record, self._stop
         )
         if catalogue.site.daily_usd is not None:
-            state, rounds = self._polling.look(catalogue), Rounds.of(catalogue.site)
-            due = [a for a in catalogue.assistants if session.due(session.pairs(a), state, rounds)]
-            session.share_among(due, state)
+            session.share_day(self._polling.look(catalogue))
         summary = Summary()
         if not take_turn(session, status.name, plan, summary):
             return

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 from msgspec import Struct, field
@@ -142,8 +142,10 @@ class PollSession:
             needed = f"a limit of money needs {listed(missing)} in models.json"
             raise Unready(f"{assistant.name}: {needed}")
 
-    def share_among(self, assistants: Iterable[Assistant], state: PollingState) -> None:
-        """Divide limits of money among those that can be asked, for equally many questions of each.
+    def share_among(
+        self, assistants: Iterable[Assistant], state: PollingState, time: datetime
+    ) -> None:
+        """Divide limits of money among those that can be asked by then, for equally many questions.
 
         They take categories in the same order, too: else one-sided rankings would follow.
         """
@@ -151,10 +153,16 @@ class PollSession:
         costs = {
             assistant.name: reserve_each(assistant, question)
             for assistant in assistants
-            if self.can_be_asked(assistant, state) and not missing_prices(assistant)
+            if self.can_be_asked(assistant, state, time) and not missing_prices(assistant)
         }
         total = sum(costs.values()) or 1
         self._parts = {name: cost / total for name, cost in costs.items() if cost}
+
+    def share_day(self, state: PollingState) -> None:
+        """Divide ``daily_usd`` among those that have something due and can be asked today."""
+        rounds = Rounds.of(self.catalogue.site)
+        due = [a for a in self.catalogue.assistants if self.due(self.pairs(a), state, rounds)]
+        self.share_among(due, state, self.clock.now().replace(hour=23, minute=59, second=59))
 
     def _recorded(self, day: str) -> Counter[str]:
         """Return the micro-dollars that history and batches have of a UTC day, by assistant."""
@@ -180,13 +188,13 @@ class PollSession:
             clock=self.clock,
         )
 
-    def can_be_asked(self, assistant: Assistant, state: PollingState) -> bool:
-        """Return whether it is neither paused nor lacks what it needs."""
+    def can_be_asked(self, assistant: Assistant, state: PollingState, time: datetime) -> bool:
+        """Return whether it lacks nothing that it needs, and is not paused at a time."""
         try:
             self.sender(assistant)
         except (Unready, SettingsError):
             return False
-        return state.pause_of(assistant.name, self.clock.now()) is None
+        return state.pause_of(assistant.name, time) is None
 
     def pairs(self, assistant: Assistant, slugs: Sequence[str] = ()) -> list[Pair]:
         """Return the questions to an assistant in these categories, or in all."""
