@@ -1,6 +1,8 @@
 """When a pair is due, and in which order pairs are asked."""
 
 import json
+import sys
+import threading
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -366,3 +368,20 @@ def test_the_levels_are_told_in_one_line() -> None:
     """Each level with its number."""
     told = levels(PAIRS, CERTAINTIES)
     assert told == "Categories: 1 clear, 1 open, 1 contradicted, 1 unmeasured."
+
+
+def test_a_days_cost_is_summed_while_another_thread_looks(tmp_path: Path) -> None:
+    """A server's assistants share one reader, and each looks at the first time it is its turn."""
+    titles = {f"c-{number:03}": {"title": f"Best thing {number}"} for number in range(200)}
+    data = write_data(tmp_path / "data", categories=titles)
+    catalogue, before = Files(data).scan(), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(10):
+            reader = reader_of(data)
+            look = threading.Thread(target=reader.look, args=[catalogue])
+            look.start()
+            while look.is_alive():
+                assert reader.usd_on("2026-11-02") == {}
+    finally:
+        sys.setswitchinterval(before)
