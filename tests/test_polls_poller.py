@@ -169,9 +169,9 @@ def test_the_parts_of_a_limit_are_equal(tmp_path: Path, provider: Replaying) -> 
     alone = PollingWorld(tmp_path / "a", provider.url, 20, concurrency=1).ask("GPT", run_usd=0.08)
     one = PollingWorld(tmp_path / "b", provider.url, 20, concurrency=1).due("GPT", run_usd=0.32)
     assert alone.limit == "--max-usd 0.08 is reached"
-    assert one.limit == "its equal share of --max-usd 0.32 pays for no further question"
+    assert one.limit == "its equal share of --max-usd 0.32 is reached"
     day = PollingWorld(tmp_path / "c", provider.url, 20, concurrency=1, daily_usd=0.32).due("GPT")
-    share = "its equal share of daily_usd 0.32 of site.json pays for no further question"
+    share = "its equal share of daily_usd 0.32 of site.json is reached"
     assert day.limit == f"{share} until 00:00 UTC"
     assert 0 < alone.polled == one.polled == day.polled < 20
 

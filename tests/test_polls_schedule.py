@@ -213,7 +213,7 @@ def test_a_slow_assistant_is_asked_as_much_of_a_day_as_a_fast_one(
     counts = Counter(poll.model for poll in polls(data))
     assert 0 < counts["GPT"] == counts["Grok"] < 12
     status = flask_here(data, "poll", "--status").stdout
-    assert status.count("its equal share of daily_usd 0.12 of site.json pays for no further") == 2
+    assert status.count("its equal share of daily_usd 0.12 of site.json is reached") == 2
 
 
 def test_killed_between_repeats_nothing_is_lost_or_asked_twice(

@@ -175,8 +175,10 @@ def test_each_assistant_has_its_part_of_the_day(tmp_path: Path) -> None:
     assert budget.reserve(250, "A")
     assert budget.reserve(1, "A") is None
     share = "its equal share of daily_usd 0.001 of site.json"
-    assert budget.reached(1, "A") == f"{share} pays for no further question until 00:00 UTC"
+    assert budget.reached(1, "A") == f"{share} is reached until 00:00 UTC"
     assert budget.available("B") == 750
+    too_small = f"{share} is too small: a question may cost 0.0003 USD"
+    assert Day().budget(tmp_path / "new", part=part).reached(251, "A") == too_small
     renamed = Day().budget(tmp_path, part=lambda _: 0.25, former_names={"A": "C"})
     assert renamed.available("C") == 0
 

@@ -112,21 +112,15 @@ class Budget:
 
     def available(self, name: str = "") -> float:
         """Return how many micro-dollars an assistant may still take; infinity without a limit."""
-        left = [
-            min(micros(usd) - spent.total(), micros(usd * self._part(name)) - spent[name])
-            for usd, spent, _, _ in self._limits()
-        ]
-        return min(left, default=math.inf)
+        return min((most - spent for _, most, spent, _ in self._limits(name)), default=math.inf)
 
     def reached(self, amount: int, name: str = "") -> str | None:
         """Return the limit that so many more micro-dollars would pass, as a state in words."""
-        for usd, spent, limit, end in self._limits():
-            if amount > micros(usd):
+        for limit, most, spent, end in self._limits(name):
+            if amount > most:
                 return f"{limit} is too small: a question may cost {amount / 1e6:.4f} USD"
-            if spent.total() + amount > micros(usd):
+            if spent + amount > most:
                 return f"{limit} is reached{end}"
-            if spent[name] + amount > micros(usd * self._part(name)):
-                return f"its equal share of {limit} pays for no further question{end}"
         return None
 
     def usd_today(self) -> float:
@@ -143,13 +137,21 @@ class Budget:
             return f"daily_usd {self.daily_usd:g} of site.json cannot be kept: {error.strerror}."
         return None
 
-    def _limits(self) -> Iterator[tuple[float, Counter[str], str, str]]:
-        """Yield each limit in US dollars, what is spent of it, its name, and when it ends."""
+    def _limits(self, name: str) -> Iterator[tuple[str, int, int, str]]:
+        """Yield limits of an assistant: in words, the most and what is spent of it, when it ends.
+
+        Amounts are in micro-dollars.
+        """
+        limits = []
         if self.run_usd is not None:
-            yield self.run_usd, self.run_spent, f"--max-usd {self.run_usd:g}", ""
+            limits += [(f"--max-usd {self.run_usd:g}", self.run_usd, self.run_spent, "")]
         if self.daily_usd is not None:
-            name = f"daily_usd {self.daily_usd:g} of site.json"
-            yield self.daily_usd, self._spent(self._today()), name, " until 00:00 UTC"
+            limit, end = f"daily_usd {self.daily_usd:g} of site.json", " until 00:00 UTC"
+            limits += [(limit, self.daily_usd, self._spent(self._today()), end)]
+        for limit, usd, spent, end in limits:
+            yield limit, micros(usd), spent.total(), end
+            share = micros(usd * self._part(name))
+            yield f"its equal share of {limit}", share, spent[name], end
 
     def _locked(self) -> AbstractContextManager[object]:
         if self.daily_usd is None:
