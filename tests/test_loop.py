@@ -104,15 +104,6 @@ def test_a_failure_leaves_the_last_good_answer_in_place(data: Path, asked: Provi
         assert call(f"{url}/api/v1/best/crm-software.json")["perModel"]["Claude"] == before
 
 
-def test_exit_code_1_when_every_poll_failed(data: Path, asked: Provider) -> None:
-    """A run in which nobody answered tells its caller so."""
-    asked.follow({model: [{"status": 400}] for model in ("gpt", "claude", "gemini", "grok")})
-    done = flask_here(data, "poll", "crm-software")
-    assert done.exit_code == 1
-    assert "GPT: 1 http" in done.stdout
-    assert Counter(poll.failure for poll in polls(data)) == {"http": 4}
-
-
 def test_two_commands_ask_one_assistant_in_turn(data: Path, asked: Provider) -> None:
     """While one process asks an assistant, another says that it waits, and asks after it."""
     asked.follow({"gpt": [{"gate": "first", "picks": ["Alpha"]}, {"picks": ["Beta"]}]})
@@ -181,16 +172,3 @@ def test_a_key_is_written_nowhere(tmp_path: Path, asked: Provider) -> None:
     assert not any(CANARY in text for text in outputs)
     key = {one["headers"].get("authorization") for one in asked.seen() if one["api"] == "chat"}
     assert key == {f"Bearer {CANARY}"}, "the key did go where it belongs"
-
-
-def test_mistakes_are_found_before_anything_is_sent(data: Path, asked: Provider) -> None:
-    """`flask poll` names the mistakes of models.json by file and line, and sends nothing."""
-    path = data / "models.json"
-    path.write_text(path.read_text().replace('"api": "chat"', '"api": "chatter"'))
-    before = len(asked.seen())
-    for arguments in (["poll", "--all"], ["poll", "vpn", "--dry-run"]):
-        done = flask_here(data, *arguments)
-        assert done.exit_code == 1
-        assert "models.json:" in done.stderr
-        assert "models[3].api must be one of" in done.stderr
-    assert len(asked.seen()) == before

@@ -74,16 +74,6 @@ def test_what_a_provider_states_is_charged_and_pauses_it(
     assert len(asked.seen()) - before == 1
 
 
-def test_twice_what_was_reserved_pauses_nobody(tmp_path: Path, asked: Provider) -> None:
-    """Reserves are guesses: the answer is charged and noted, and the others are asked."""
-    data = data_of(tmp_path, asked, 4, daily_usd=0.5)
-    asked.follow({"grok": [stating(2_500, 7_500)]})
-    done = flask_here(data, "poll", "--all")
-    assert done.exit_code == 0
-    assert "Grok: 4 answered, 0.3200 USD" in done.output
-    assert flask_here(data, "poll", "--status").exit_code == 0
-
-
 def test_a_damaged_sum_asks_nothing_until_it_is_mended(tmp_path: Path, asked: Provider) -> None:
     """Command and status say which file to delete; then what history has of today counts."""
     data = data_of(tmp_path, asked, 2, daily_usd=0.05)
@@ -106,23 +96,15 @@ def test_a_damaged_sum_asks_nothing_until_it_is_mended(tmp_path: Path, asked: Pr
     assert json.loads(spent.read_text()) == {"day": today, "micros": {"Grok": 8800}}
 
 
-@pytest.mark.parametrize("price", [None, 0, 5])
-def test_searches_without_a_price_are_refused_under_a_cap(
-    tmp_path: Path, asked: Provider, price: float | None
-) -> None:
+def test_searches_without_a_price_are_refused_under_a_cap(tmp_path: Path, asked: Provider) -> None:
     """Else they would bill as free: `check` names the member, and nothing is asked."""
-    fields = {"web_search": True, "usd_per_thousand_searches": price}
-    given = {key: value for key, value in fields.items() if value is not None}
-    data = data_of(tmp_path, asked, 1, daily_usd=1, **given)
-    before, check = len(asked.seen()), flask_here(data, "check")
-    done = flask_here(data, "poll", "--all")
-    if price is None:
+    data = data_of(tmp_path, asked, 1, daily_usd=1, web_search=True)
+    before = len(asked.seen())
+    for command in (["check"], ["poll", "--all"]):
+        done = flask_here(data, *command)
         said = "has no usd_per_thousand_searches, which daily_usd of site.json needs"
-        assert (check.exit_code, said in check.output) == (1, True)
         assert (done.exit_code, said in done.output) == (1, True)
-        assert len(asked.seen()) == before
-    else:
-        assert (check.exit_code, done.exit_code) == (0, 0), check.output + done.output
+    assert len(asked.seen()) == before
 
 
 # ------------------------------------------------------------------ history that takes no poll
@@ -226,17 +208,12 @@ def test_a_pause_outlives_the_process_and_ends_with_an_answer(
         until(lambda: len(polls(data)) == 3)  # the server may ask the last one; c-0 is not due
 
 
-@pytest.mark.parametrize("arguments", [("--all", "--model", "Grok"), ("c-0", "c-1", "c-2")])
 @pytest.mark.parametrize(
-    ("step", "code", "sent"), [({"status": 401}, 1, 1), ({"status": 400}, 1, 1), ({}, 0, 3)]
+    ("arguments", "step", "code", "sent"),
+    [(("--all", "--model", "Grok"), {"status": 400}, 1, 1), (("c-0", "c-1", "c-2"), {}, 0, 3)],
 )
 def test_one_question_goes_through_a_pause(
-    tmp_path: Path,
-    asked: Provider,
-    arguments: tuple[str, ...],
-    step: dict[str, Any],
-    code: int,
-    sent: int,
+    tmp_path: Path, asked: Provider, arguments: tuple[str, ...], step: Any, code: int, sent: int
 ) -> None:
     """Though more could be asked at once: its answer lets the others go, its failure none."""
     data = data_of(tmp_path, asked, 3, concurrency=4)

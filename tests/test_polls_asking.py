@@ -18,7 +18,6 @@ from replaying import Replaying, answer_text, envelope
 
 from store.files import Files
 from store.history import History
-from store.polls import sample
 from store.polls.asking import (
     FOLDER,
     ask,
@@ -238,13 +237,6 @@ def test_long_words_of_others_are_cut(provider: Replaying, text: str) -> None:
     assert error is not None
     assert error.count("x") < 310
     assert error.rstrip('"').endswith("x…")
-
-
-def test_a_sample_assistant_is_asked_without_a_provider() -> None:
-    """Sample answers are made up on the spot, free and unsent."""
-    who, question = Assistant(name="Model A", api="sample"), category().question
-    reply = sample.reply("crm-software", category(), who.name, NOW)
-    assert poll_of(who, "crm-software", question, reply).served_model == "sample-1"
 
 
 def test_an_answer_of_a_batch_that_costs_far_too_much_pauses_too() -> None:

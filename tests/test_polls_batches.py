@@ -92,6 +92,8 @@ def test_a_batch_is_begun_followed_and_collected(queue: Queue) -> None:
     queue.tell(looks=1, results="shuffled")
     assert queue.begin().batched == 3
     assert queue.states == ["sent"]
+    files = list((queue.data.directory / "batches").iterdir())
+    assert not any(CANARY.encode() in path.read_bytes() for path in files)
     assert queue.data.spent() == pytest.approx(queue.data.batches()[0].reserved / 1e6)
     assert (queue.follow().polled, queue.data.polls()) == (0, [])
     assert queue.follow().outcomes == {"answered": 3}
@@ -124,14 +126,6 @@ def test_what_is_in_a_batch_is_not_asked_otherwise(openai: Queue) -> None:
     assert openai.data.ask("GPT", "c-000", follow=False).outcomes == {IN_BATCH: 1}
     assert openai.data.due("GPT", follow=False).polled == 1
     assert [poll.slug for poll in openai.data.polls()] == ["c-002"]
-
-
-def test_what_is_in_a_batch_is_in_no_other(tmp_path: Path, server: Batching) -> None:
-    """While a provider has it nothing of it is due."""
-    server.emptied().tell(gpt={"looks": 9})
-    data = PollingWorld(tmp_path / "data", server.url, 50, batch=True)
-    assert data.due("GPT").batched == 50
-    assert (data.due("GPT").due, len(data.batches())) == (0, 1)
 
 
 @pytest.mark.parametrize("create", ["drop", "lose", "500", "void", 408])
@@ -342,12 +336,14 @@ def test_an_open_batch_weighs_on_every_day(openai: Queue) -> None:
     assert openai.data.spent() == pytest.approx(3 * 0.0022)
 
 
-def test_no_file_holds_a_key(openai: Queue) -> None:
-    """Its name alone."""
-    openai.begin()
-    files = list((openai.data.directory / "batches").iterdir())
-    assert files
-    assert not any(CANARY.encode() in path.read_bytes() for path in files)
+@pytest.mark.parametrize(("count", "batched"), [(49, 0), (50, 50)])
+def test_few_are_asked_directly(tmp_path: Path, server: Batching, count: int, batched: int) -> None:
+    """A batch is not worth it below fifty; what is in one is not due."""
+    server.emptied().tell(gpt={"looks": 9})
+    data = PollingWorld(tmp_path / "data", server.url, count, batch=True)
+    result = data.due("GPT")
+    assert (result.batched, result.polled) == (batched, count - batched)
+    assert data.due("GPT").due == 0
 
 
 def test_equal_shares_of_a_limit(tmp_path: Path, server: Batching) -> None:
@@ -365,14 +361,6 @@ def test_equal_shares_of_a_limit(tmp_path: Path, server: Batching) -> None:
     assert sum(batch.reserved for batch in data.batches()) <= 1.2e6
 
 
-def test_few_are_asked_directly(tmp_path: Path, server: Batching) -> None:
-    """A batch is not worth it below fifty."""
-    server.emptied()
-    data = PollingWorld(tmp_path / "data", server.url, 49, batch=True)
-    result = data.due("GPT")
-    assert (result.batched, result.polled) == (0, 49)
-
-
 def test_a_damaged_file_stops_what_may_be_asked_already(openai: Queue) -> None:
     """Nobody knows what it asked; the sentence says what to do."""
     openai.begin()
@@ -383,3 +371,11 @@ def test_a_damaged_file_stops_what_may_be_asked_already(openai: Queue) -> None:
     path.unlink()
     append(openai.data.directory, [answered("Claude", ["X"], "2026-11-19T06:00:00Z", slug="c-000")])
     assert openai.data.due("GPT").polled == 3
+
+
+def test_no_file_holds_a_key(openai: Queue) -> None:
+    """Its name alone."""
+    openai.begin()
+    files = list((openai.data.directory / "batches").iterdir())
+    assert files
+    assert not any(CANARY.encode() in path.read_bytes() for path in files)

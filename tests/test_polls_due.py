@@ -16,7 +16,7 @@ from store.counting import CLOCK_TOLERANCE
 from store.files import Files
 from store.history import History, Log
 from store.polls.clocks import Clock
-from store.polls.due import AT_ONCE, Pair, PollingReader, PollingState, Rounds, levels
+from store.polls.due import AT_ONCE, Pair, PollingReader, PollingState, Rounds
 from store.rankings.certainty import Certainty, Level
 from store.rankings.poll_states import PollState, PollStates, poll_states
 from store.records import Assistant, FailureKind, Site
@@ -362,12 +362,6 @@ def test_nobody_is_asked_beyond_so_many_days() -> None:
 def test_nobody_is_asked_twice_on_one_day() -> None:
     """Another answer of the same day would say nothing of other days."""
     assert unclear(9, today="2026-11-20") == ""
-
-
-def test_the_levels_are_told_in_one_line() -> None:
-    """Each level with its number."""
-    told = levels(PAIRS, CERTAINTIES)
-    assert told == "Categories: 1 clear, 1 open, 1 contradicted, 1 unmeasured."
 
 
 def test_a_days_cost_is_summed_while_another_thread_looks(tmp_path: Path) -> None:

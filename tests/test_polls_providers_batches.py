@@ -7,10 +7,10 @@ import pytest
 
 from store.polls.providers import queue_of
 from store.polls.providers.anthropic import AnthropicQueue
-from store.polls.providers.envelopes import Response, number, read_object
+from store.polls.providers.envelopes import Response, read_object
 from store.polls.providers.gemini import GeminiQueue
 from store.polls.providers.openai import OpenAIQueue, XAIQueue
-from store.polls.providers.provider import UNASKED, grpc_error, match
+from store.polls.providers.provider import UNASKED, grpc_error
 from store.polls.secrets import why_no_batches
 from store.records import Assistant, Failure
 
@@ -53,26 +53,21 @@ def test_a_batch_goes_to_the_base_url_with_the_key_in_a_header(name: str) -> Non
     assert xai.build_download("f?a&b=c").url.endswith("=a%26b%3Dc")
 
 
-def test_which_queue_an_assistant_has() -> None:
-    """Its format's, but xAI's at xAI's host alone."""
-    chat: dict[str, Any] = {"name": "A", "api": "chat", "model": "m"}
-    assert queue_of(Assistant(**chat, base_url="https://api.x.ai/v1")) is XAIQueue
-    assert queue_of(Assistant(**chat, base_url="https://api.openai.com/v1")) is OpenAIQueue
-
-
-@pytest.mark.parametrize("api", ["responses"])
-def test_xais_queue_takes_chat_completions_alone(api: Any) -> None:
-    """It answers in that format whatever was asked; other formats would be paid and unread."""
-    xai: dict[str, Any] = {"name": "A", "model": "m", "base_url": "https://api.x.ai/v1"}
-    assert why_no_batches(Assistant(**xai, api="chat")) is None
-    assert "no queue for batches" in (why_no_batches(Assistant(**xai, api=api)) or "")
-
-
-@pytest.mark.parametrize("host", ["nox.ai", "api.deepseek.com", "openrouter.ai"])
-def test_other_hosts_have_no_queue(host: str) -> None:
-    """Compatible servers speak the format without one."""
-    who = Assistant(name="A", api="chat", model="m", base_url=f"https://{host}/v1")
-    assert "no queue for batches" in (why_no_batches(who) or "")
+@pytest.mark.parametrize(
+    ("api", "host", "queue"),
+    [
+        ("chat", "api.x.ai", XAIQueue),
+        ("chat", "api.openai.com", OpenAIQueue),
+        ("responses", "api.x.ai", None),  # it would answer in the other format, paid and unread
+        ("chat", "nox.ai", None),
+        ("chat", "openrouter.ai", None),
+    ],
+)
+def test_which_queue_an_assistant_has(api: Any, host: str, queue: Any) -> None:
+    """That of the host of its format; compatible servers speak the format without one."""
+    who = Assistant(name="A", api=api, model="m", base_url=f"https://{host}/v1")
+    assert queue_of(who) is queue
+    assert ("no queue for batches" in (why_no_batches(who) or "")) is (queue is None)
 
 
 def read(queue: Any, *lines: Any) -> dict[str, Response | Failure]:
@@ -205,20 +200,3 @@ def test_why_a_batch_failed() -> None:
     found = openai.read_batch({"id": "b", "status": "failed", "errors": errors})
     assert found
     assert (found.state, found.why) == ("failed", "token_limit_exceeded: too many")
-
-
-def test_counts_and_times() -> None:
-    """As text or number; what is neither counts nothing."""
-    assert [number(value) for value in (3, "4", "x", None, -1, 1.5)] == [3, 4, 0, 0, 0, 0]
-
-
-def test_results_are_matched_by_id() -> None:
-    """Equal twins are one; differing ones, and what is missing, are failures; strangers nothing."""
-    one, two = Response(200, {}, b"1"), Response(200, {}, b"2")
-    found = match(
-        "abc", [("b", one), ("b", one), ("c", one), ("c", two), ("z", two)], UNASKED["expired"]
-    )
-    assert found["a"] == UNASKED["expired"]
-    assert found["b"] == one
-    assert isinstance(found["c"], Failure)
-    assert set(found) == {"a", "b", "c"}
