@@ -452,6 +452,21 @@ def test_a_comparison_names_rankings(app: Flask) -> None:
     assert text.partition("Their places: ")[2].count("; ") == 2
 
 
+def test_who_is_better_is_a_comparison(app: Flask) -> None:
+    """Whatever stands between the names, and after them."""
+    text = text_of(app, "search_best", q="is Gantora better than Noctara Suite for families?")
+    assert "Gantora and Noctara Suite are both in" in text
+
+
+def test_news_are_told_of_a_topic_that_is_named_in_part(app: Flask) -> None:
+    """Where no other has the word; what cannot be told is said to be told of what."""
+    text = text_of(app, "search_best", q="what changed this week in security")
+    assert "The topic “Data, cloud and security”: its categories are in list_categories" in text
+    assert "Another #1 since" in text
+    text = text_of(app, "search_best", q="what changed in plumbing")
+    assert "What changed is told of a category, of a topic, or, asked by itself, of all" in text
+
+
 def test_a_comparison_names_who_is_ahead_over_all_answers(app: Flask) -> None:
     """Where the latest answers say otherwise, their places alone would name the wrong one."""
     text = text_of(app, "search_best", q="Clawford vs Zampino Play")

@@ -17,7 +17,10 @@ from store.web.view import View
 
 Chosen = TypeVar("Chosen")
 
-_BETWEEN = re.compile(r"\s+(?:vs\.?|versus|or|against|compared (?:to|with))\s+", re.IGNORECASE)
+_BETWEEN = re.compile(
+    r"\s+(?:vs\.?|versus|or|against|compared (?:to|with)|(?:better|worse) than|ahead of)\s+",
+    re.IGNORECASE,
+)
 """Words that people write between two names that they want compared."""
 _NEWS = re.compile(
     r"\b(?:what|which|has|have|did|anything)\b(.*)\bchanged?\b|\bchanges\b|\bnews\b|"
@@ -260,14 +263,18 @@ def news_in(query: str, view: View) -> tuple[str, str | None] | None:
 
 
 def topic_in(text: str, view: View) -> str | None:
-    """Return the slug of the topic that a text names by its title or slug, fillers aside."""
+    """Return the slug of the topic that a text names, fillers aside: whole, or no other so far."""
 
     def telling(text: str) -> set[str]:
         return {word for word in words_of(text) if word not in _OF_RANKINGS}
 
     names = telling(text)
     topics = view.snapshot.summary.topics if names else ()
-    return next((t.slug for t in topics if names in (telling(t.title), telling(t.slug))), None)
+    for topic in topics:
+        if names in (telling(topic.title), telling(topic.slug)):
+            return topic.slug
+    partly = [topic.slug for topic in topics if names < telling(topic.title)]
+    return partly[0] if len(partly) == 1 else None
 
 
 def unknown_names(query: str, view: View) -> list[str]:
