@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from builders import answered, app_over, failed, write_data, write_json
+from flask import Flask
 from flask.testing import FlaskClient
 from msgspec.structs import replace
 
@@ -192,7 +193,7 @@ def test_topics_stand_in_their_groups_on_the_home_page(tmp_path: Path) -> None:
 
 def test_only_rings_that_are_there_are_explained(reader: FlaskClient) -> None:
     """Asked once, an assistant has one square, which no ring tells from others."""
-    assert "The newest answers, ringed, make the ranking." in text_of(reader, "/best/clear")
+    assert "The newest answers, ringed, make the ranking" in text_of(reader, "/best/clear")
     assert "ringed" not in text_of(reader, "/best/once")
 
 
@@ -204,3 +205,16 @@ def test_a_product_is_quoted_with_its_surest_first_place(tmp_path: Path) -> None
     verdict = client.get("/api/v1/product/x.json").get_json()["verdict"]
     assert "#1 of 3 for small on" in verdict
     assert "#1 of 3 for small" in text_of(client, "/product/x")
+
+
+def test_a_level_is_told_of_the_ranking_that_it_is_of(app: Flask) -> None:
+    """On a product's page beside its first places alone; elsewhere its own likely place is."""
+    client = app.test_client()
+    record = client.get("/api/v1/product/ridgelo-lite.json").get_json()
+    lines = client.get("/product/ridgelo-lite").text.split('<a class="where"')[1:]
+    for entry, line in zip(record["entries"], lines, strict=False):
+        is_ranged = entry["place"] > 1 and entry["range"] is not None
+        assert ("likely place" in line) == is_ranged
+    assert any(entry["place"] > 1 and entry["range"] for entry in record["entries"])
+    assert "Who names what first" in client.get("/best/free-vpn").text
+    assert "first place is, all 24 that can be compared." in client.get("/best/vpn").text

@@ -108,7 +108,7 @@ def test_changes_since_a_day(tmp_path: Path) -> None:
     """The day is in the address, nobody is remembered; that day's own changes are among them."""
     client = app_over(write_data(tmp_path, polls=POLLS)).test_client()
     every = client.get("/changes").text
-    assert flips(every) == 2
+    assert flips(every) == 3, "the one that held is told apart, too"
     assert 'href="/changes?since=2026-01-22"' in every
     for since, count in (
         ("2026-01-08", 2),
@@ -161,3 +161,13 @@ def test_a_feed_goes_on_to_its_first_change(app: Flask) -> None:
     atom = client.get("/feeds/changes.atom").text
     assert atom.count("<entry>") == len(first)
     assert ('rel="next"' in atom) == (len(first) < len(listed))
+
+
+def test_changes_that_held_stand_before_all_changes(tmp_path: Path) -> None:
+    """The newest cannot be confirmed yet: who asks what is firm need not look through them."""
+    named = enumerate(("X", "Y", "Y", "Z"), start=1)
+    polls = [answered("A", [name], f"2026-01-{7 * week:02}T06:00:00Z") for week, name in named]
+    page = app_over(write_data(tmp_path, polls=polls)).test_client().get("/changes").text
+    held, every = page.split('id="held"')[1].split('<section aria-labelledby="d', 1)
+    assert (held.count("now says"), every.count("now says")) == (1, 2)
+    assert ">confirmed</span>" in held

@@ -24,6 +24,8 @@ from store.web.view import View
 JSON = "application/json"
 SHOWN_CHANGES, SHOWN_SINCE = 40, 1000
 """Changes that a page lists: the newest, or those since a day."""
+SHOWN_HELD = 10
+"""Confirmed changes that are listed before all."""
 SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
 
@@ -75,6 +77,7 @@ def changes(view: View, query: Since) -> dict[str, Any]:
         "of": len(later),
         "shown": len(newest),
         "confirmed": sum(change.confirmed for change in summary.changes),
+        "held": [] if since else [change for change in later if change.confirmed][:SHOWN_HELD],
         "days": [
             (date, sorted(group, key=order))
             for date, group in groupby(newest, key=lambda change: change.current_at[:10])
