@@ -128,9 +128,8 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     if news and (sure or topic or not subject):  # else it is not here
         changes = queries.Changes(slug=next(iter(sure), None), topic=topic, since=since)
         listed = to_builtins(trends.change_list(view, changes, max(query.limit, NEWEST_CHANGES)))
-        results |= {name: listed[name] for name in NEWS} | {
-            "since": since or trends.last_round(view)
-        }
+        results |= {name: listed[name] for name in NEWS}
+        results["since"] = since or trends.last_round(view)
         del results["firstPlaces"][MOST_FIRST_PLACES:]
     return results
 
