@@ -278,7 +278,6 @@ def test_what_changed_is_told_in_one_call(app: Flask) -> None:
         "what changed?",
         "any new leaders?",
         "Anything new?",
-        "and last week?",
         "news",
     ):
         answer = used(app, "search_best", q=question)["structuredContent"]
@@ -395,7 +394,7 @@ def test_a_tie_is_told_wherever_places_are(tied: Flask) -> None:
     assert "=1. Bolt (" in best
     product = text_of(tied, "get_product", slug="bolt")
     assert "tied #1 of 4, Best drill (slug drill)" in product
-    assert "First in 1 of 2 rankings (in 1 of them tied)" in product
+    assert "First now in 1 of 2 rankings (in 1 of them tied)" in product
 
 
 def test_equal_points_that_are_no_tie_are_explained(tied: Flask) -> None:
@@ -477,20 +476,23 @@ def test_a_comparison_names_who_is_ahead_over_all_answers(app: Flask) -> None:
 
 
 def test_news_of_a_topic_a_day_and_a_month(app: Flask) -> None:
-    """Of a topic's rankings alone; since the day that is named, or over thirty days."""
+    """Of a topic's rankings alone; since the day that is named, over seven days or thirty."""
     client = app.test_client()
     (newest,) = {client.get("/api/v1/changes.json").get_json()["lastChecked"][:10]}
-    since = f"{date.fromisoformat(newest) - timedelta(days=30)}"
+    week, month = (f"{date.fromisoformat(newest) - timedelta(days)}" for days in (6, 30))
     for question, address in (
         ("what changed in food and drink?", "topic=food-and-drink"),
-        ("which first places changed this week", ""),
+        ("which first places changed this week", f"since={week}"),
         ("changes since 2026-10-20", "since=2026-10-20"),
-        ("what changed last month", f"since={since}"),
+        ("what changed last month", f"since={month}"),
     ):
         answer = used(app, "search_best", q=question)["structuredContent"]
         listed = client.get(f"/api/v1/changes.json?{address}").get_json()
         assert (answer["total"], answer["changes"]) == (listed["total"], listed["changes"][:10])
         assert answer["firstPlaces"] == listed["firstPlaces"][:20]
+    text = text_of(app, "search_best", q="what changed in VPN this week")
+    assert f"No assistant changed its first place in Best VPN since {week}." in text
+    assert f"No lead in Best VPN changed by more than chance since {week}." in text
 
 
 def test_a_change_is_told_with_its_level(app: Flask) -> None:

@@ -79,7 +79,11 @@ def text_of(client: FlaskClient, path: str) -> str:
             "may come first. Z came first more often, 8 times, with",
         ),
         ("others", "Clear lead", "U, V, W and Z came first more often, 4 times each, with"),
-        ("once", "Asked only once", "Three of four assistants name it first. Each has answered"),
+        (
+            "once",
+            "Asked only once",
+            "Three of four assistants name it first. Each assistant has answered",
+        ),
         ("missing", "Asked only once", "All three assistants that answered name it first."),
         ("old", "Clear lead", "All three assistants whose answers count name it first now."),
         ("spread", "Asked only once", "One of three assistants that answered names it first."),
@@ -217,4 +221,6 @@ def test_a_level_is_told_of_the_ranking_that_it_is_of(app: Flask) -> None:
         assert ("likely place" in line) == is_ranged
     assert any(entry["place"] > 1 and entry["range"] for entry in record["entries"])
     assert "Who names what first" in client.get("/best/free-vpn").text
+    said = "over all comparable ones Zampino Play is ahead of it by more than chance."
+    assert said in client.get("/best/dog-food").text
     assert "first place is, all 24 that can be compared." in client.get("/best/vpn").text

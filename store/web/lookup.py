@@ -30,6 +30,8 @@ _NEWS = re.compile(
 )
 """Words of who asks for what is new."""
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_SPAN = re.compile(r"\b(?:month|week)\b", re.IGNORECASE)
+"""What is asked for up to the newest answer, whatever day it is."""
 _OF_RANKINGS = FILLERS | {
     "biggest", "categories", "category", "change", "first", "leader", "leaders", "number", "place",
     "places", "ranking", "rankings",
@@ -255,9 +257,9 @@ def news_in(query: str, view: View) -> tuple[str, str | None] | None:
         return None
     day = _DAY.search(query)
     since = day[0] if day else None
-    if "month" in query.lower():
+    if span := _SPAN.search(query):
         newest = date.fromisoformat(as_of.newest_day(view.snapshot) or "0001-12-31")
-        since = f"{newest - timedelta(days=30)}"
+        since = f"{newest - timedelta(days=30 if span[0].lower() == 'month' else 6)}"
     topic = _DAY.sub("", topic)
     return "" if _OF_RANKINGS.issuperset(words_of(topic)) else topic, since
 

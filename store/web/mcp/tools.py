@@ -122,7 +122,7 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     }
     results["related"] = [] if pair else results["related"]
     results["unknownNames"] = [] if pair else lookup.unknown_names(query.q, view)
-    results |= {"newsAsked": news is not None, **dict.fromkeys(NEWS)}
+    results |= {"newsAsked": news is not None, "changesSince": since, **dict.fromkeys(NEWS)}
     sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
     results["topic"] = topic = None if sure else lookup.topic_in(subject, view)
     if news and (sure or topic or not subject):  # else it is not here

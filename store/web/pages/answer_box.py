@@ -203,7 +203,7 @@ def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) ->
     rival, answers = board.certainty.ahead_of_first[0], firsts.total()
     if 2 * firsts[rival] > answers:
         return f"{latest} {name(rival)} came first in {firsts[rival]} of the last {answers}."
-    return f"{latest} over all comparable ones {name(rival)} leads by more than chance."
+    return f"{latest} over all comparable ones {name(rival)} is ahead of it by more than chance."
 
 
 def _rival(board: Leaderboard) -> ProductId:
@@ -261,7 +261,9 @@ def _once(board: Leaderboard) -> str:
     days = set(board.certainty.runs.values())
     if len(days) == 1 and not board.certainty.renewed and days != {1}:
         on = number_in_words(days.pop())
-        return f"Each has answered on only {on} days, too few to tell a lead from chance."
+        return f"Each assistant has answered on only {on} days, too few to tell a lead from chance."
     if not board.certainty.is_of_one_answer:
         return certainty_sentence(board, str)
-    return "Each has answered once, so we cannot tell yet whether they would say so again."
+    return (
+        "Each assistant has answered once, so we cannot tell yet whether they would say so again."
+    )
