@@ -451,6 +451,13 @@ def test_a_comparison_names_rankings(app: Flask) -> None:
     assert text.partition("Their places: ")[2].count("; ") == 2
 
 
+def test_a_failure_is_asked_for_in_a_sentence(app: Flask) -> None:
+    """What stands around the thing does not hide it, nor does what is cut out of the middle."""
+    for question in ("did any poll fail last week for vpn", "what were the answers about vpn?"):
+        hit = used(app, "search_best", q=question)["structuredContent"]["categories"][0]
+        assert (hit["slug"], hit["match"]) == ("vpn", "exact")
+
+
 def test_who_is_better_is_a_comparison(app: Flask) -> None:
     """Whatever stands between the names, and after them."""
     text = text_of(app, "search_best", q="is Gantora better than Noctara Suite for families?")

@@ -260,7 +260,7 @@ def news_in(query: str, view: View) -> tuple[str, str | None] | None:
     if span := _SPAN.search(query):
         newest = date.fromisoformat(as_of.newest_day(view.snapshot) or "0001-12-31")
         since = f"{newest - timedelta(days=30 if span[0].lower() == 'month' else 6)}"
-    topic = _DAY.sub("", topic)
+    topic = " ".join(_DAY.sub("", topic).split())
     return "" if _OF_RANKINGS.issuperset(words_of(topic)) else topic, since
 
 
