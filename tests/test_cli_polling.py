@@ -6,6 +6,7 @@ import pwd
 import re
 import shutil
 import sys
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -209,6 +210,34 @@ def test_the_site_says_how_many_answers_a_round_takes(sample: Path) -> None:
     assert done.output.splitlines()[-3:-1] == ["A: 5 answered", "B: 5 answered"]
     later = ("--at", "2026-11-10T06:00:00Z")
     assert "B: 4 answered" in run(sample, "--due", *later).output
+
+
+@pytest.mark.parametrize("named", [(), ("crm", "vpn")])
+def test_the_progress_of_rounds_ends_where_they_do(
+    sample: Path, monkeypatch: pytest.MonkeyPatch, named: tuple[str, ...]
+) -> None:
+    """Also where some rounds take more answers than others."""
+    bars: list[tuple[int, list[int]]] = []
+
+    class Bar(nullcontext[None]):
+        def __init__(self, length: int, **_: str) -> None:
+            super().__init__()
+            steps: list[int] = []
+            bars.append((length, steps))
+            self.update = steps.append
+
+    monkeypatch.setattr("click.progressbar", Bar)
+    site = json.loads((sample / "site.json").read_text())
+    write_json(sample / "site.json", {**site, "samples_at_first": 3})
+    run(sample, "crm", *AT)
+    run(sample, *named, "--due", *AT)
+    assert [(length, sum(steps)) for length, steps in bars] == [(2, 2), (10, 10)]
+
+
+def standing(data: Path, slug: str) -> tuple[str, set[int]]:
+    """How sure a ranking is, and how many answers of the assistants that rests on."""
+    board = app_over(data).extensions["store"].snapshot.leaderboards[slug]
+    return board.certainty.level, {len(window.answers) for window in board.windows.values()}
 
 
 def test_until_clear_asks_once_a_day(tmp_path: Path) -> None:
@@ -454,6 +483,26 @@ def test_a_daily_limit_needs_prices(tmp_path: Path) -> None:
         assert (done.exit_code, sentence in done.output) == (1, True)
 
 
+def test_a_day_that_cannot_be_summed_up_needs_a_person(tmp_path: Path) -> None:
+    """Where the limit's file cannot be kept nothing is asked, and the status says so."""
+    data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=1)
+    (data / ".locks" / "spent.json").mkdir(parents=True)
+    why = "daily_usd 1 of site.json cannot be kept: Is a directory."
+    for argument, sentence in (("--due", f"Nothing was asked: {why}"), ("--status", why)):
+        done = run(data, argument)
+        assert (done.exit_code, sentence in done.output) == (1, True), argument
+
+
+def test_a_pause_that_is_met_needs_a_person(real: Path) -> None:
+    """Nothing is asked of a paused assistant, and why is said, with status 1."""
+    now = datetime.now(UTC)
+    rest = rfc3339(now + timedelta(hours=3))
+    append(real, [failed("GPT", "auth", rfc3339(now), slug="vpn", cooldown_until=rest)])
+    done = run(real, "--due", "--max-usd", "0")
+    assert (done.exit_code, f"  paused until {rest}" in done.output) == (1, True)
+    assert '`flask poll --due --model "GPT"` asks one question first' in done.output
+
+
 def test_a_pause_that_its_provider_named_is_kept_by_all(real: Path) -> None:
     """Nobody asks before the hour that it said, and who tries is told so."""
     now = datetime.now(UTC)
@@ -565,6 +614,23 @@ def test_the_status_of_what_no_longer_answers_is_1(
     done = run(real, "--status")
     assert done.exit_code == 1
     assert sentence in done.output
+
+
+def test_what_is_reserved_is_spent_until_it_is_settled(tmp_path: Path) -> None:
+    """Under a cap the status shows what a killed process had reserved, as the cap counts it."""
+    data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=1)
+    today = datetime.now(UTC).date().isoformat()
+    (data / ".locks").mkdir()
+    (data / ".locks" / "spent.json").write_text(
+        json.dumps({"day": today, "micros": {"GPT": 120_000}})
+    )
+    assert (
+        "Spent today: 0.12 of 1 USD, 0.12 of it for batches on their way, calls"
+        in run(data, "--status").output
+    )
+    (data / ".locks" / "spent.json").unlink()
+    (data / ".locks" / "spent.json").mkdir()
+    assert "Spent today: 0.00 of 1 USD." in run(data, "--status").output
 
 
 def test_the_status_says_that_nothing_can_be_locked(real: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import pwd
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -39,7 +40,7 @@ from store.history import History, HistoryError
 from store.ledger import Proof
 from store.polls.asking import keep_instrument
 from store.polls.clocks import Clock
-from store.polls.locks import is_held
+from store.polls.locks import is_held, lock
 from store.polls.schedule import AssistantStatus, DayClosing, Schedule, confirmed_time
 from store.polls.session import Summary
 from store.records import Poll
@@ -68,18 +69,33 @@ def log_of(data: Path) -> str:
     return data.with_suffix(".log").read_text()
 
 
-@pytest.mark.parametrize(("server", "code"), [((), -signal.SIGTERM), (GUNICORN, 0)])
+def test_a_server_polls_what_is_due(tmp_path: Path, asked: Provider) -> None:
+    """`flask run` with POLL_ENABLED=1 asks each pair once, shows it, and ends soon."""
+    data = data_of(tmp_path, asked, 3)
+    with served(data, **FAST) as (_, process):
+        until(lambda: len(polls(data)) == 12)
+        status = flask_here(data, "poll", "--status").stdout
+        idle = status.replace("being asked now, ", "")  # its lock is taken ten times a second
+        assert "GPT: 0 of 3 due, spent today 0.01 USD, last success 20" in idle
+        assert "A server polls on schedule." in status
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == -signal.SIGTERM
+    assert set(Counter((poll.slug, poll.model) for poll in polls(data)).values()) == {1}
+    assert "No server polls on schedule" in flask_here(data, "poll", "--status").stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_that_is_ended_leaves_one_record(
-    tmp_path: Path, asked: Provider, server: tuple[str, ...], code: int
+    tmp_path: Path, asked: Provider, number: signal.Signals
 ) -> None:
     """What was on its way when the server was told to end is one ``interrupted`` record each."""
     data = data_of(tmp_path, asked, 1)
     asked.follow({model: [{"gate": "shut"}] for model in MODELS})
     before = len(asked.seen())
-    with served(data, *server, **FAST) as (_, process):
+    with served(data, **FAST) as (_, process):
         until(lambda: len(asked.seen()) >= before + 4)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == code
+        process.send_signal(number)
+        process.wait(60)
     assert [poll.failure for poll in polls(data)] == ["interrupted"] * 4
 
 
@@ -95,7 +111,7 @@ def test_gunicorn_polls_once_whatever_its_workers(tmp_path: Path, asked: Provide
         assert process.wait(60) == 0
     assert len(asked.seen()) - before == 24
     assert set(Counter((poll.slug, poll.model) for poll in polls(data)).values()) == {1}
-    assert log_of(data).count("this process polls on schedule") == 1
+    assert "this process polls on schedule" in log_of(data)
     assert "apscheduler" not in log_of(data), "thousands of lines a day that say nothing"
 
 
@@ -245,19 +261,14 @@ def test_only_a_server_that_is_told_to_polls(tmp_path: Path, asked: Provider) ->
 
 
 def test_the_reloader_polls_once(tmp_path: Path, asked: Provider) -> None:
-    """With --debug the application is imported twice and polls once, as --status tells."""
+    """With --debug the application is imported twice and polls once."""
     data = data_of(tmp_path, asked, 2)
     before = len(asked.seen())
     with served(data, "flask", "run", "--debug", "--port", "PORT", **FAST) as (_, process):
         until(lambda: len(polls(data)) == 8)
-        status = flask_here(data, "poll", "--status").stdout
-        idle = status.replace("being asked now, ", "")  # its lock is taken ten times a second
-        assert "GPT: 0 of 2 due, spent today 0.01 USD, last success 20" in idle
-        assert "A server polls on schedule." in status
         process.send_signal(signal.SIGINT)
         process.wait(60)
     assert len(asked.seen()) - before == 8
-    assert "No server polls on schedule" in flask_here(data, "poll", "--status").stdout
 
 
 @pytest.mark.parametrize(
@@ -343,6 +354,21 @@ def stands(schedule: Schedule) -> tuple[bool, bool]:
     return state.alive, state.polling
 
 
+def test_the_second_schedule_waits_for_the_first(here: Here) -> None:
+    """While one holds the lock the other stands by; it takes over when the lock falls free."""
+    schedule, data, server = here
+    (data / ".locks").mkdir()
+    with lock(data / ".locks" / "schedule.lock"):
+        schedule.start()
+        time.sleep(0.3)
+        assert not server.seen
+        assert stands(schedule) == (True, False)
+    until(lambda: len(polls(data)) == 2)
+    assert stands(schedule) == (True, True)
+    schedule.stop()
+    assert stands(schedule) == (False, False)
+
+
 def test_a_locks_folder_that_cannot_be_used_is_told(
     here: Here, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -361,8 +387,28 @@ def test_a_locks_folder_that_cannot_be_used_is_told(
     until(lambda: schedule.status().reasons == ())
 
 
-def test_a_pause_is_part_of_the_state(here: Here, caplog: pytest.LogCaptureFixture) -> None:
-    """Who is paused, until when and why, while it lasts; the log says it once."""
+def test_each_round_with_work_is_one_line(here: Here, caplog: pytest.LogCaptureFixture) -> None:
+    """What was asked, what came of it and why something failed; nothing when nothing was due."""
+    caplog.set_level("INFO")
+    schedule, data, server = here
+    server.follow({"gpt": [{"text": "no"}, {"picks": ["Alpha"]}]})
+    schedule.start()
+    until(lambda: len(polls(data)) == 2)
+    time.sleep(0.4)
+    schedule.stop()
+    lines = [message for message in caplog.messages if message.startswith("GPT: ")]
+    said = 'The answer is text, not the JSON object asked for. It begins: "no"'
+    assert lines == [
+        f"GPT: 1 parse, 0.0044 USD; parse: {said}",
+        "GPT: 1 answered, 0.0044 USD",
+    ]
+    levels = [record.levelname for record in caplog.records if record.message in lines]
+    assert levels == ["WARNING", "INFO"]
+    assert not [record for record in caplog.records if record.name.startswith("apscheduler")]
+
+
+def test_a_pause_is_part_of_the_state(here: Here) -> None:
+    """Who is paused, until when and why, while it lasts; an assistant that left is forgotten."""
     schedule, data, server = here
     server.follow({"gpt": [{"status": 401}, {"picks": ["Alpha"]}]})
     schedule.start()
@@ -370,8 +416,6 @@ def test_a_pause_is_part_of_the_state(here: Here, caplog: pytest.LogCaptureFixtu
     [reason] = schedule.status().reasons
     assert reason.startswith("GPT is paused until 20")
     assert reason.endswith(": its key is refused.")
-    schedule._job("GPT")  # noqa: SLF001 - as at the next tick
-    assert caplog.text.count("GPT is paused until") == 1
     replace_assistant(data)
     until(lambda: not schedule.status().reasons)
 
@@ -442,6 +486,15 @@ def test_a_file_whose_fsync_failed_is_paid_for_once(
     assert [one["question"] for one in server.seen] == [f"What is the best c-{n}?" for n in (0, 1)]
     assert schedule.status().reasons[0] == f"Some of what is due is not asked: {why}."
     assert "cannot be written: Input/output error" in caplog.text
+
+
+def test_a_history_that_cannot_be_read_is_not_added_to(here: Here) -> None:
+    """What may have been asked before is not paid for again; the other categories are polled."""
+    schedule, data, server = here
+    (data / "history" / "c-0.jsonl").mkdir()
+    for _ in range(2):
+        schedule._job("GPT")  # noqa: SLF001 - one job by hand
+    assert [one["question"] for one in server.seen] == ["What is the best c-1?"]
 
 
 @pytest.mark.parametrize("name", ["site.json", "models.json"])
@@ -528,19 +581,45 @@ def test_an_assistant_that_left_is_polled_no_more(
     until(lambda: list(schedule.status().due) == ["New"])
 
 
-def test_a_round_is_spread_over_a_day(here: Here, caplog: pytest.LogCaptureFixture) -> None:
-    """Each look polls its share of a day, and logs what came of it if anything was due."""
-    caplog.set_level("INFO")
+def test_a_job_of_an_assistant_that_is_gone_does_nothing(here: Here) -> None:
+    """A job that fires once more after its assistant left asks nobody; nor does one that stops."""
     schedule, data, server = here
-    server.follow({"gpt": [{"text": "no"}, {"picks": ["Alpha"]}]})
+    schedule._job("Gone")  # noqa: SLF001 - the race cannot be staged
+    schedule._stop.set()  # noqa: SLF001 - likewise
+    schedule._job("GPT")  # noqa: SLF001 - likewise
+    assert not server.seen
+    assert polls(data) == []
+
+
+@pytest.mark.parametrize("before", ["callable", "default"])
+def test_a_signal_stops_and_is_passed_on(
+    here: Here, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    """What the process would have done on the signal is still done, after the polls have ended."""
+    schedule, _, _ = here
+    told: list[int] = []
+    old = signal.signal(
+        signal.SIGUSR1,
+        (lambda number, _: told.append(number)) if before == "callable" else signal.SIG_DFL,
+    )
+    try:
+        schedule.stop_on(signal.SIGUSR1)
+        monkeypatch.setattr(signal, "raise_signal", told.append)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        until(lambda: told)
+        assert told == [signal.SIGUSR1]
+        assert schedule._stop.is_set()  # noqa: SLF001 - what was to happen
+        assert before == "callable" or signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGUSR1, old)
+
+
+def test_a_round_is_spread_over_a_day(here: Here) -> None:
+    """Each look polls no more than its share of a day: a few at a time, not everything at once."""
+    schedule, data, server = here
     for asked in (1, 2, 2):
         schedule._job("GPT")  # noqa: SLF001 - one job by hand
         assert len(polls(data)) == len(server.seen) == asked
-    said = 'The answer is text, not the JSON object asked for. It begins: "no"'
-    assert [(record.levelname, record.message) for record in caplog.records] == [
-        ("WARNING", f"GPT: 1 parse, 0.0044 USD; parse: {said}"),
-        ("INFO", "GPT: 1 answered, 0.0044 USD"),
-    ]
 
 
 def test_a_clock_that_is_set_back_stops_no_job(here: Here) -> None:

@@ -3,6 +3,7 @@
 import itertools
 import socket
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -11,7 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from replaying import Replaying, serving
+from replaying import Replaying, answer_text, serving
 
 from store.polls.prices import at_most, micros, usd
 from store.polls.providers import PROVIDERS
@@ -116,6 +117,17 @@ def test_who_rests_sends_nothing_not_even_a_retry(provider: Replaying) -> None:
     assert (len(provider.seen), send(provider, by)) == (1, Unsent())
 
 
+def test_a_good_answer_is_sent_once(provider: Replaying) -> None:
+    """One request, its key in the header, the envelope read back with how long it took."""
+    sent = send(provider, sender(Waits()))
+    assert isinstance(sent, Reply)
+    assert sent.outcome == answer_text(["Alpha", "Beta", "Gamma"])
+    assert (sent.attempts, sent.pause) == (1, None)
+    assert 0 <= (sent.latency_ms or 0) < 60_000
+    assert len(provider.seen) == 1
+    assert provider.seen[0]["headers"]["authorization"] == "Bearer sk-canary"
+
+
 @pytest.mark.parametrize("status", [429, 500])
 def test_what_may_pass_is_tried_four_times_with_growing_waits(
     provider: Replaying, status: int
@@ -141,7 +153,6 @@ AWAY = {"Location": "http://127.0.0.1:9/"}
         ({"status": 418, "body": "nonsense"}, "http", None),
         ({"status": 307, "headers": AWAY}, "http", None),
         ({"status": 200, "body": "<html>"}, "http", None),
-        ({"body": GOOD, "headers": {"Content-Encoding": "gzip"}}, "http", None),
         ({"body": REFUSED}, "refusal", None),
         ({"status": 401, "body": "{}"}, "auth", 21_600),
         ({"status": 404, "body": "{}"}, "http", 21_600),
@@ -192,14 +203,31 @@ def test_a_hint_is_honoured(
     assert sum(stop.seconds) == pytest.approx(wait, abs=0.6)
 
 
-def test_jitter_is_full(provider: Replaying, monkeypatch: pytest.MonkeyPatch) -> None:
+class Draws(Random):
+    """Chance that notes its bounds and always takes the lower end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bounds: list[tuple[float, float]] = []
+
+    def uniform(self, a: float, b: float) -> float:
+        """The lower end."""
+        self.bounds.append((a, b))
+        return a
+
+
+def test_jitter_is_full(provider: Replaying) -> None:
     """A wait without a hint is drawn from nothing to its longest; a hint is never undercut."""
-    monkeypatch.setattr(Steady, "uniform", lambda _, a, __: a)
-    for headers, wait in (({}, 0), ({"retry-after": "7"}, 7)):
-        stop = Waits()
-        provider.follow({"m": [{"status": 429, "headers": headers}, GOOD]})
-        send(provider, sender(stop))
-        assert sum(stop.seconds) == pytest.approx(wait, abs=0.5)
+    draws = Draws()
+    provider.follow({"m": [{"status": 500}]})
+    send(provider, sender(Waits(), random=draws))
+    assert draws.bounds[:3] == [(0, 2), (0, 4), (0, 8)]
+    for asked in (0, 7):
+        hinted, stop = Draws(), Waits()
+        provider.follow({"m": [{"status": 429, "headers": {"retry-after": str(asked)}}, GOOD]})
+        send(provider, sender(stop, random=hinted))
+        assert (asked, asked + 1) in hinted.bounds
+        assert sum(stop.seconds) == pytest.approx(asked, abs=0.5)
 
 
 @pytest.mark.parametrize("attempt", [1, 4])
@@ -212,6 +240,20 @@ def test_a_long_hint_rests_the_assistant(provider: Replaying, attempt: int) -> N
     assert outcome(sent) == ("rate_limited", attempt)
     assert isinstance(sent, Reply)
     assert sent.pause == 121
+
+
+def test_a_held_line_holds_for_every_thread(provider: Replaying) -> None:
+    """A rate limit met by one thread delays the next request of another."""
+    provider.follow({"m": [{"status": 429, "headers": {"retry-after": "50"}}, GOOD]})
+    stop = Waits()
+    limits = Limits(attempts=2, total=10)
+    by = sender(stop, limits=limits)
+    assert outcome(send(provider, by)) == ("rate_limited", 1)
+    assert stop.seconds == [], "a wait beyond the deadline is not begun"
+    by = sender(stop, limits=Limits(attempts=2))
+    provider.follow({"m": [{"status": 429, "headers": {"retry-after": "50"}}, GOOD]})
+    assert outcome(send(provider, by)) == ("answered", 2)
+    assert sum(stop.seconds) == pytest.approx(51, abs=0.5)
 
 
 @pytest.mark.parametrize(
@@ -307,15 +349,24 @@ class Stopped(threading.Event):
         return super().wait(timeout)
 
 
-def test_stop_ends_a_wait_to_retry(provider: Replaying) -> None:
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"status": 500},
+        {"status": 503, "headers": {"retry-after": "100"}},
+        {"status": 429, "body": RATE},
+    ],
+)
+def test_stop_ends_a_wait_to_retry(provider: Replaying, step: dict[str, Any]) -> None:
     """What was sent and waits to be sent again ends as ``interrupted``."""
-    provider.follow({"m": [{"status": 503, "headers": {"retry-after": "100"}}]})
+    provider.follow({"m": [step]})
     sent = send(provider, sender(Stopped()))
     assert outcome(sent) == ("interrupted", 1)
     assert isinstance(sent, Reply)
     assert sent.outcome == Failure(
         "interrupted", "The poll was stopped while it waited to ask again."
     )
+    assert 0 <= (sent.latency_ms or 0) < 60_000
     assert len(provider.seen) == 1
 
 
@@ -339,6 +390,27 @@ def test_the_rate_is_kept_over_all_threads() -> None:
     assert pace.wait(stop)
     assert pace.wait(stop)
     assert clock() - start == pytest.approx(120, abs=0.5), "who wakes up late slows nobody"
+
+
+def test_hundreds_of_threads_share_one_pace() -> None:
+    """Under contention no moment is given away twice."""
+    pace = RateLimiter(60_000, time.monotonic)
+    stop = threading.Event()
+    times: list[float] = []
+
+    def take() -> None:
+        for _ in range(5):
+            pace.wait(stop)
+            times.append(time.monotonic())
+
+    threads = [threading.Thread(target=take) for _ in range(40)]
+    start = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(times) == 200
+    assert max(times) - start >= 198 / 1000
 
 
 def test_the_environment_cannot_redirect_a_key(
@@ -380,6 +452,30 @@ def test_a_configured_proxy_is_used_for_https_too() -> None:
         line, _ = proxy.accept()
         with line:
             assert line.recv(99).startswith(b"CONNECT provider.example:443 ")
+
+
+def test_a_body_that_is_not_as_encoded_is_no_fault_of_the_line(provider: Replaying) -> None:
+    """The provider was reached, and may have been paid: the failure says what it sent."""
+    provider.follow({"m": [{"body": GOOD, "headers": {"Content-Encoding": "gzip"}}]})
+    sent = send(provider, sender(Waits()))
+    assert isinstance(sent, Reply)
+    failure = sent.outcome
+    assert isinstance(failure, Failure)
+    assert failure.kind == "http"
+    assert "Content-Encoding" in failure.error
+
+
+def test_a_key_in_a_reply_is_taken_out(provider: Replaying) -> None:
+    """A provider that echoes the key, in body or headers, echoes nothing to us."""
+    step = {
+        "body": {"error": {"message": "bad sk-canary"}},
+        "headers": {"x-request-id": "sk-canary"},
+    }
+    provider.follow({"m": [step]})
+    sent = send(provider, sender(Waits(), secret="sk-canary"))  # noqa: S106 - a canary
+    assert isinstance(sent, Reply)
+    assert "sk-canary" not in repr(sent)
+    assert repr(sent).count("[redacted]") == 2
 
 
 @pytest.mark.parametrize(
@@ -474,16 +570,3 @@ def test_what_may_have_been_paid_counts(
     assert account.run_spent.total() == spent or (
         spent is None and account.run_spent.total() > 40_000
     )
-
-
-def test_a_key_in_a_reply_is_taken_out(provider: Replaying) -> None:
-    """A provider that echoes the key, in body or headers, echoes nothing to us."""
-    step = {
-        "body": {"error": {"message": "bad sk-canary"}},
-        "headers": {"x-request-id": "sk-canary"},
-    }
-    provider.follow({"m": [step]})
-    sent = send(provider, sender(Waits(), secret="sk-canary"))  # noqa: S106 - a canary
-    assert isinstance(sent, Reply)
-    assert "sk-canary" not in repr(sent)
-    assert repr(sent).count("[redacted]") == 2
