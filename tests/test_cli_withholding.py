@@ -44,6 +44,18 @@ def test_a_withheld_poll_is_shown_without_its_texts_and_counts_nowhere(directory
     assert answers(directory) == before
 
 
+def test_a_category_with_nothing_but_withheld_polls_is_not_called_unasked(directory: Path) -> None:
+    """Neither by the API nor by its page."""
+    shell = app_over(directory).test_cli_runner()
+    for poll in POLLS:
+        assert shell.invoke(args=["withhold", poll.id, "--reason", "Insults"]).exit_code == 0
+    client = app_over(directory).test_client()
+    why = "has no successful poll yet that is not withheld."
+    answer = client.get("/api/v1/best/crm-software.json")
+    assert (answer.status_code, why in answer.get_json()["detail"]) == (404, True)
+    assert why in client.get("/best/crm-software", headers={"Accept": "text/html"}).text
+
+
 def test_a_second_one_is_written_below_the_first(directory: Path) -> None:
     """The file keeps its order."""
     shell = app_over(directory).test_cli_runner()

@@ -100,6 +100,24 @@ GENERIC_NOUNS = SOFTWARE_NOUNS | {
 # Who asks about rankings also calls assistants by the names of the best known.
 _AI = r"(?:(?:ai )?(?:assistants?|models|chatbots|llms)|chatgpt|claude|gemini|grok|ai)"
 _AIS = rf"(?:(?:most|all|the|of|these|four|4) )*{_AI}(?:(?:,| and|,? or) {_AI})*"
+_INTRODUCTION = (
+    r"^(?:(?:what|which|when|who|how|did|does|do|has|have|is|are|was|were|show|tell|give|me|us|the|"
+    rf"any|anything|ever|latest|last|of|polls?|history|{_AI}) )*(?:polls|history|answers|changed?|"
+    r"changes|fail(?:s|ed)?|caveats|news|ahead|leads?|leader|says?|top \w+)"
+    r"(?: recently| lately| (?:this|last) \w+)? (?:for|in|of|on|about)\b(?: the best\b)?"
+)
+"""All before the thing, as in "which polls failed last week for VPN"."""
+_SECOND_QUESTION = (
+    r",? and (?:how (?:sure|certain|confident|clear|firm)|why|who (?:says|disagrees|named)|"
+    r"is (?:it|the|that)|their (?:points|scores|reasons))\b[^.?!]*(?=\W*$)"
+)
+"""What follows the thing, as in "best VPN, and how sure are they"."""
+_TIME = (
+    r"(?: (?:right now|now|today|currently|recently|lately|at the moment|these days|change|"
+    r"(?:last )?updated|(?:this|last) (?:week|month|year)|on (?:\d\d? \w{3,9}|\w{3,9} \d\d?)))+"
+    r"(?=\W*$)"
+)
+"""When, at the end."""
 _ABOUT_RANKINGS = re.compile(
     r"\b(?:is|are) there (?:still )?(?:any |an? )?(?:clear |real )?"
     r"(?:ties?|winners?|leaders?|favou?rites?|consensus) (?:for|in|at|on|between|about)\b"
@@ -116,15 +134,7 @@ _ABOUT_RANKINGS = re.compile(
     rf"|\bhow many {_AIS} (?:answered|were asked|rank|name|pick|agree)"
     r"(?: for| about| in| on)?(?: the same)?\b|^compare the top \w+ (?:of |in |for )?"
     r"|\b(?:which|what) (?:brand|product|maker|company|model|one) is\b(?= (?:the )?most)"
-    r"|^(?:(?:what|which|when|who|how|did|does|do|has|have|is|are|was|were|show|tell|give|me|us|the|any|"
-    rf"anything|ever|latest|last|of|polls?|history|{_AI}) )*(?:polls|history|answers|changed?|"
-    r"changes|fail(?:s|ed)?|caveats|news|ahead|leads?|leader|says?|top \w+)"
-    r"(?: recently| lately| (?:this|last) \w+)? (?:for|in|of|on|about)\b(?: the best\b)?"
-    r"|,? and (?:how (?:sure|certain|confident|clear|firm)|why|who (?:says|disagrees|named)|"
-    r"is (?:it|the|that)|their (?:points|scores|reasons))\b[^.?!]*(?=\W*$)"
-    r"|(?: (?:right now|now|today|currently|recently|lately|at the moment|these days|change|"
-    r"(?:last )?updated|(?:this|last) (?:week|month|year)|on (?:\d\d? \w{3,9}|\w{3,9} \d\d?)))+"
-    r"(?=\W*$)",
+    rf"|{_INTRODUCTION}|{_SECOND_QUESTION}|{_TIME}",
     re.IGNORECASE,
 )
 """Words that ask about a ranking, and say nothing of what is ranked."""

@@ -31,7 +31,7 @@ _NEWS = re.compile(
 """Words of who asks for what is new."""
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _SPAN = re.compile(r"\b(?:month|week)\b", re.IGNORECASE)
-"""What is asked for up to the newest answer, whatever day it is."""
+"""Spans of time in words; each ends with the newest answer, for no answer depends on the clock."""
 _OF_RANKINGS = FILLERS | {
     "biggest", "categories", "category", "change", "first", "leader", "leaders", "number", "place",
     "places", "ranking", "rankings",
@@ -87,11 +87,13 @@ def refuse_category(view: View, slug: str, address: Callable[[str], str]) -> NoR
         why = f'The category "{slug}" is gone: {last}. Its polls stay at '
         raise Refused("gone", f"{why}/api/v1/history?slug={slug}.")
     if category := snapshot.catalogue.categories.get(slug):
+        index = snapshot.line_indexes.get(slug)
+        withheld = " that is not withheld" if index and index.withheld else ""
         raise Refused(
             "no-answer-yet",
-            f'The category "{slug}" has no successful poll yet.',
-            f"“{category.question}” has no successful poll yet. Its ranking appears here as "
-            "soon as one assistant has answered.",
+            f'The category "{slug}" has no successful poll yet{withheld}.',
+            f"“{category.question}” has no successful poll yet{withheld}. Its ranking appears "
+            "here as soon as one assistant has answered.",
             heading=f"{category.title}: no answer yet",
         )
     raise Refused(
@@ -265,7 +267,7 @@ def news_in(query: str, view: View) -> tuple[str, str | None] | None:
 
 
 def topic_in(text: str, view: View) -> str | None:
-    """Return the slug of the topic that a text names, fillers aside: whole, or no other so far."""
+    """Return the slug of the topic with this title or slug, else of the only one with its words."""
 
     def telling(text: str) -> set[str]:
         return {word for word in words_of(text) if word not in _OF_RANKINGS}
