@@ -67,10 +67,14 @@ def text_of(client: FlaskClient, path: str) -> str:
         (
             "close",
             "Too close to call",
-            "came first in 11 of the last 20, but on points its lead is",
+            "days of answers such a lead on points can still be chance: ask again, and",
         ),
         ("tied", "Too close to call", "points each, and each came first in 10 of the last 20."),
-        ("unsettled", "Unsettled", "put Y first, but X came first in 16 of the last 20."),
+        (
+            "unsettled",
+            "Unsettled",
+            "X came first in 16 of the last 20 and is ahead of it by more than chance.",
+        ),
         ("points", "Clear lead", "It leads on points by more than chance: second to fifth places"),
         ("behind", "Unsettled", "No latest answer names X first, though it has the most points in"),
         (

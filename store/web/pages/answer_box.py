@@ -201,9 +201,11 @@ def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) ->
     if not any(answer.answered.first in board.firsts for answer in board.counted):
         latest = f"No latest answer names {first} first, though it has the most points in them;"
     rival, answers = board.certainty.ahead_of_first[0], firsts.total()
+    ahead = "is ahead of it by more than chance"
     if 2 * firsts[rival] > answers:
-        return f"{latest} {name(rival)} came first in {firsts[rival]} of the last {answers}."
-    return f"{latest} over all comparable ones {name(rival)} is ahead of it by more than chance."
+        often = f"came first in {firsts[rival]} of the last {answers}"
+        return f"{latest} {name(rival)} {often} and {ahead}."
+    return f"{latest} over all comparable ones {name(rival)} {ahead}."
 
 
 def _rival(board: Leaderboard) -> ProductId:
@@ -222,12 +224,16 @@ def _close(board: Leaderboard, firsts: Counter[ProductId], rival: ProductId, nam
     if scores[first] == scores.get(rival):
         who = f"{name(first)} and {name(rival)} have {scores[first]} points each"
         lead = f"{who}; only their places put {name(first)} first"
-    what, often, answers = "That lead", firsts[first], firsts.total()
+    chance, often, answers = "That lead is small enough to be chance", firsts[first], firsts.total()
     if 2 * often > answers:
-        what = f"It came first in {often} of the last {answers}, but on points its lead"
+        # The shortest run decides how large a lead has to be.
+        days = number_in_words(min(board.certainty.runs.values()))
+        chance = (
+            f"It came first in {often} of the last {answers}, but over {days} days of answers such a "
+            "lead on points can still be chance"
+        )
     which = f" or one of {number_in_words(others)} others" if others > 1 else ""
-    again = f"ask again, and {name(rival)}{which} may come first"
-    return f"{lead}. {what} is small enough to be chance: {again}."
+    return f"{lead}. {chance}: ask again, and {name(rival)}{which} may come first."
 
 
 def _tie(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
