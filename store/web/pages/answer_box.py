@@ -229,8 +229,8 @@ def _close(board: Leaderboard, firsts: Counter[ProductId], rival: ProductId, nam
         # The shortest run decides how large a lead has to be.
         days = number_in_words(min(board.certainty.runs.values()))
         chance = (
-            f"It came first in {often} of the last {answers}, but over {days} days of answers such a "
-            "lead on points can still be chance"
+            f"It came first in {often} of the last {answers}, but over {days} days of answers "
+            "such a lead on points can still be chance"
         )
     which = f" or one of {number_in_words(others)} others" if others > 1 else ""
     return f"{lead}. {chance}: ask again, and {name(rival)}{which} may come first."
