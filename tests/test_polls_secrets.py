@@ -44,6 +44,7 @@ def test_a_key_is_looked_up_by_its_name() -> None:
     ("environ", "fields", "sentence"),
     [
         ({}, {"key_env": "KEY"}, "A: the environment variable KEY is not set"),
+        ({}, {"key_env": "HF_TOKEN"}, "A: the environment variable HF_TOKEN is not set"),
         (
             {},
             {"base_url": None},

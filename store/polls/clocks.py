@@ -109,7 +109,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None and (wait := believed(milliseconds / 1000)) is not None:
         return wait
-    return _wait(headers.get("retry-after", "").strip(), parsedate_to_datetime, now)
+    return _wait(headers.get("retry-after", ""), parsedate_to_datetime, now)
 
 
 def limit_reset(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -71,7 +71,8 @@ def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | N
     key = secret(assistant.key_env)
     # a key that was pasted in place of a variable's name is never shown
     is_name = _VARIABLE.fullmatch(assistant.key_env) and KEY_NAME.search(assistant.key_env)
-    variable = assistant.key_env if is_name else "that its key_env names"
+    is_shown = is_name or assistant.key_env in KEY_OWNERS
+    variable = assistant.key_env if is_shown else "that its key_env names"
     if not key:
         raise Unready(f"{name}: the environment variable {variable} is not set")
     if not (key.isascii() and key.isprintable() and " " not in key):
