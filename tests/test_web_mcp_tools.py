@@ -174,7 +174,7 @@ def test_the_list_goes_on_where_it_stopped(app: Flask) -> None:
         assert page["total"] == len(listed)
         seen += page["categories"]
         offset = page["nextOffset"]
-    assert seen == listed
+    assert [item["slug"] for item in seen] == [item["slug"] for item in listed]
     beyond = used(app, "list_categories", offset=len(listed) + 1)["structuredContent"]
     assert (beyond["nextOffset"], beyond["categories"]) == (None, [])
 
@@ -185,7 +185,8 @@ def test_a_list_can_be_of_one_topic(app: Flask) -> None:
     listed = client.get("/api/v1/categories.json?topic=pets-at-sea")
     assert listed.status_code == 404
     found = used(app, "list_categories", topic="computers", limit=200)["structuredContent"]
-    assert found["categories"] == client.get("/api/v1/categories.json?topic=computers").json
+    of_topic = client.get("/api/v1/categories.json?topic=computers").json or []
+    assert [i["slug"] for i in found["categories"]] == [i["slug"] for i in of_topic]
     words = used(app, "list_categories", topic="computers", q="LAPTOP gaming")["structuredContent"]
     assert words["categories"]
     assert all({"gaming", "laptop"} <= {*i["slug"].split("-")} for i in words["categories"])
@@ -305,7 +306,7 @@ def test_first_places_that_changed_are_told_with_their_level(app: Flask) -> None
     text = result["content"][0]["text"]
     assert result["structuredContent"]["firstPlaces"] == body["firstPlaces"][:20] != []
     for one in body["firstPlaces"][:20]:
-        told = f"{one['to']} in place of {one['from']} for {one['title']} (level {one['level']})."
+        told = f"{one['title']}: {one['to']} now, {one['from']} before (level {one['level']})."
         assert told in text
     assert f"The last answer is of {body['lastChecked'][:10]}." in text
 
@@ -467,8 +468,11 @@ def test_who_is_better_is_a_comparison(app: Flask) -> None:
 def test_news_are_told_of_a_topic_that_is_named_in_part(app: Flask) -> None:
     """Where no other has the word; what cannot be told is said to be told of what."""
     text = text_of(app, "search_best", q="what changed this week in security")
-    assert "The topic “Data, cloud and security”: its categories are in list_categories" in text
-    assert "Another #1 since" in text
+    assert (
+        "The topic named “Data, cloud and security”: its categories, with the first place of"
+        in text
+    )
+    assert "Another #1 now than just before" in text
     text = text_of(app, "search_best", q="what changed in plumbing")
     assert "What changed is told of a category, of a topic, or, asked by itself, of all" in text
 
@@ -533,3 +537,37 @@ def test_more_of_a_kind_are_a_call_away(app: Flask) -> None:
     """The tool and the topic to list them with, not an address that an agent cannot open."""
     text = text_of(app, "search_best", q="vpn")
     assert '8 more under “VPN” are in list_categories with topic "apps", part "vpn".' in text
+
+
+def test_a_part_of_a_topic_is_found_by_its_title(app: Flask) -> None:
+    """It is no category, and its list with the first place of each is one call away."""
+    for q in ("privacy and security", "best tools in privacy"):
+        text = text_of(app, "search_best", q=q)
+        assert 'list_categories with topic "apps", part "privacy-and-security".' in text
+        assert "Nothing here fits" not in text
+    listed = text_of(app, "list_categories", topic="apps", part="privacy-and-security")
+    assert "Best password manager (slug password-manager, level clear): Gantora" in listed
+
+
+@pytest.mark.parametrize(
+    ("q", "told"),
+    [
+        ("best password manager in early October 2026", "for a past day call get_best_in_category"),
+        ("best dog food on 2026-10-15", "for a past day call get_best_in_category"),
+        ("what did Claude answer for best dog food", "No assistant called Claude is asked here;"),
+        ("Prelora Antivirus vs Gantora", "Best antivirus software, 1 and 5 (too close to tell)."),
+        ("why is the top robot vacuum first", "Best robot vacuum (slug robot-vacuum, match exact"),
+        ("is Gantora still first for password managers", "slug password-manager, match exact"),
+    ],
+)
+def test_what_would_mislead_is_said(app: Flask, q: str, told: str) -> None:
+    """Past days, assistants that are not asked, pairs that cannot be told apart."""
+    assert told in text_of(app, "search_best", q=q)
+
+
+@pytest.mark.parametrize("q", ["best dog food", "what does Model A recommend for dog food"])
+def test_what_is_as_asked_needs_no_warning(app: Flask, q: str) -> None:
+    """Neither a day nor an assistant is doubted without a reason."""
+    text = text_of(app, "search_best", q=q)
+    assert "past day" not in text
+    assert "No assistant called" not in text

@@ -204,8 +204,8 @@ class Index:
             return hits
         named = self._search(" ".join(thing), limit, None)
         first = next(iter(named.categories), None)
-        likeliest = [hit.slug for hit in hits.categories[:1]] or hits.related
-        return named if first and first.match in SURE and first.slug in likeliest else hits
+        near = [hit.slug for hit in hits.categories] or hits.related
+        return named if first and first.match in SURE and first.slug in near else hits
 
     def _search(self, query: str, limit: int, compare: Compare | None) -> Hits:
         arrays = self._arrays

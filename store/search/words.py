@@ -103,7 +103,7 @@ _AIS = rf"(?:(?:most|all|the|of|these|four|4) )*{_AI}(?:(?:,| and|,? or) {_AI})*
 _INTRODUCTION = (
     r"^(?:(?:what|which|when|who|how|did|does|do|has|have|is|are|was|were|show|tell|give|me|us|the|"
     rf"any|anything|ever|latest|last|of|polls?|history|{_AI}) )*(?:polls|history|answers|changed?|"
-    r"changes|fail(?:s|ed)?|caveats|news|ahead|leads?|leader|says?|top \w+)"
+    r"changes|fail(?:s|ed)?|caveats|news|ahead|leads?|leader|says?|answer|pick|name|top \w+)"
     r"(?: recently| lately| (?:this|last) \w+)? (?:for|in|of|on|about)\b(?: the best\b)?"
 )
 """All before the thing, as in "which polls failed last week for VPN"."""
@@ -112,10 +112,14 @@ _SECOND_QUESTION = (
     r"is (?:it|the|that)|their (?:points|scores|reasons))\b[^.?!]*(?=\W*$)"
 )
 """What follows the thing, as in "best VPN, and how sure are they"."""
+MONTH = "(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+"""A month's name."""
+
 _TIME = (
     r"(?: (?:right now|now|today|currently|recently|lately|at the moment|these days|change|"
-    r"(?:last )?updated|(?:this|last) (?:week|month|year)|on (?:\d\d? \w{3,9}|\w{3,9} \d\d?)))+"
-    r"(?=\W*$)"
+    r"(?:last )?updated|(?:this|last) (?:week|month|year)|on (?:\d\d? \w{3,9}|\w{3,9} \d\d?)|"
+    rf"(?:(?:in|on|since|before|until) )?(?:(?:early|mid|late) )?{MONTH}(?:,? \d{{4}})?|"
+    r"\w+ (?:days?|weeks?|months?|years?) ago))+(?=\W*$)"
 )
 """When, at the end."""
 _ABOUT_RANKINGS = re.compile(
@@ -129,6 +133,8 @@ _ABOUT_RANKINGS = re.compile(
     r"|\b(?:according to|(?:is |are )?(?:most )?(?:recommended |rated |picked |named )?by)"
     rf" {_AIS}(?=\W*$)"
     r"|\b(?:is|are|came|comes?|ranks|ranked) (?:the best|best|first|on top|number one)(?=\W*$)"
+    r"|^why (?:is|are|was|were) (?:the )?(?:(?:top|leading|winning|first) )?(?=.* first\W*$)"
+    r"|(?: still| ranked)*(?<!\bmy) first(?=\W*$)"
     r"|\branks? higher(?=\W*$)|\bsurely\b|\b(?:for )?sure(?=\W*$)"
     r"|\b(?:on|as of|at|since) \d{4}-\d\d-\d\d\b|\b(?:is it|it is|it.s) a tie (?:for|in|at)\b"
     rf"|\bhow many {_AIS} (?:answered|were asked|rank|name|pick|agree)"

@@ -9,7 +9,7 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.products import ProductProfile
 from store.rankings.site_summary import RankedPart, RankedTopic
 from store.records import Problem
-from store.search.words import FILLERS, words_of
+from store.search.words import FILLERS, FUNCTION_WORDS, MONTH, words_of
 from store.snapshot import Snapshot
 from store.web import as_of
 from store.web.errors import Moved, ParameterError, Refused
@@ -30,6 +30,21 @@ _NEWS = re.compile(
 )
 """Words of who asks for what is new."""
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_PAST = re.compile(
+    rf"{_DAY.pattern}|\b(?:days?|weeks?|months?|years?) ago\b|"
+    r"\b(?:in|on|of|early|mid|late|since|before|until) (?:\d\d?(?:st|nd|rd|th)? )?"
+    rf"{MONTH}\b",
+    re.IGNORECASE,
+)
+"""Words of who asks for a past day."""
+_ASSISTANT = re.compile(
+    r"\b(?:what|who|which \w+|why) (?:do|does|did|would) "
+    r"(?!(?:the|most|all|any|ai|assistants?|models?|you|i|we|they|people)\b)"
+    r"([\w.-]+(?: [\w.-]+)?) (?:answer|say|recommend|name|pick|choose|prefer|rank|put|think)\b|"
+    r"\baccording to (?!(?:the|most|all|ai)\b)([\w.-]+)",
+    re.IGNORECASE,
+)
+"""A name of whom something was asked."""
 _SPAN = re.compile(r"\b(?:month|week)\b", re.IGNORECASE)
 """Spans of time in words; each ends with the newest answer, for no answer depends on the clock."""
 _OF_RANKINGS = FILLERS | {
@@ -266,19 +281,28 @@ def news_in(query: str, view: View) -> tuple[str, str | None] | None:
     return "" if _OF_RANKINGS.issuperset(words_of(topic)) else topic, since
 
 
-def topic_in(text: str, view: View) -> str | None:
-    """Return the slug of the topic with this title or slug, else of the only one with its words."""
+def topic_in(text: str, view: View) -> tuple[str, str | None] | None:
+    """Return the slugs of the topic, and of the part of one, that a text names.
+
+    It is the one with this title or slug, else the only one with its words; topics come first.
+    """
 
     def telling(text: str) -> set[str]:
         return {word for word in words_of(text) if word not in _OF_RANKINGS}
 
-    names = telling(text)
+    words, names = {*words_of(text)}, telling(text)
     topics = view.snapshot.summary.topics if names else ()
-    for topic in topics:
-        if names in (telling(topic.title), telling(topic.slug)):
-            return topic.slug
-    partly = [topic.slug for topic in topics if names < telling(topic.title)]
-    return partly[0] if len(partly) == 1 else None
+    whole = [(title, (t.slug, None)) for t in topics for title in (t.title, t.slug)]
+    parts = [(part.title, (topic.slug, part.slug)) for topic in topics for part in topic.parts]
+    for title, place in (*whole, *parts):
+        # "Security" is not "home security", though "home" tells nothing by itself.
+        if names == telling(title) and words >= {*words_of(title)} - FUNCTION_WORDS:
+            return place
+    for titles in (whole, parts):
+        partly = {place for title, place in titles if names < telling(title)}
+        if len(partly) == 1:
+            return partly.pop()
+    return None
 
 
 def unknown_names(query: str, view: View) -> list[str]:
@@ -286,6 +310,20 @@ def unknown_names(query: str, view: View) -> list[str]:
     sides = _sides(query)
     names = [side for side in sides if len(sides) > 1 and re.search(r"[A-Z\d]", side)]
     return [name for name in names if not product_named(name, view)]
+
+
+def is_of_past(query: str) -> bool:
+    """Return whether a query asks for a day, a month or a time that is over."""
+    return _PAST.search(query) is not None
+
+
+def unknown_assistant(query: str, view: View) -> str | None:
+    """Return the name of whom a query asks an answer of, if no assistant here is called so."""
+    named = _ASSISTANT.search(query)
+    name = (named[1] or named[2]) if named else ""
+    known = {word for model in model_names(view.snapshot) for word in words_of(model)}
+    words = {word for word in words_of(name) if word not in FILLERS}
+    return name if words and not words & known and not product_named(name, view) else None
 
 
 def _sides(query: str) -> list[str]:

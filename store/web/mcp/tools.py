@@ -116,20 +116,20 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
     pair = lookup.pair_in(query.q, view)
-    results["comparison"] = pair and {
-        "sentence": comparisons.in_words(*pair, view),
-        "page": view.at.compare_page(*(product.slug for product in pair)),
-    }
+    results["comparison"] = pair and comparisons.in_short(*pair, view)
     results["related"] = [] if pair else results["related"]
     results["unknownNames"] = [] if pair else lookup.unknown_names(query.q, view)
     results |= {"newsAsked": news is not None, "changesSince": since, **dict.fromkeys(NEWS)}
     sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
-    results["topic"] = topic = None if sure else lookup.topic_in(subject, view)
+    topic, part = (None if sure else lookup.topic_in(subject, view)) or (None, None)
+    results |= {"topic": topic, "part": part, "pastAsked": lookup.is_of_past(query.q)}
+    results["unknownAssistant"] = lookup.unknown_assistant(query.q, view)
     if news and (sure or topic or not subject):  # else it is not here
         changes = queries.Changes(slug=next(iter(sure), None), topic=topic, since=since)
         listed = to_builtins(trends.change_list(view, changes, max(query.limit, NEWEST_CHANGES)))
         results |= {name: listed[name] for name in NEWS}
         results["since"] = since or trends.last_round(view)
+        results["firstPlacesTotal"] = len(results["firstPlaces"])
         del results["firstPlaces"][MOST_FIRST_PLACES:]
     return results
 
@@ -191,15 +191,15 @@ def list_categories(view: View, query: queries.ListCall) -> dict[str, Any]:
     """Return a part of the list of ranked categories, those that have all words of ``q``."""
     topic = lookup.topic_parameter(view, query.topic, str)
     part = lookup.part_parameter(topic, query.part)
-    listed = listings.category_items(view, part or topic, query)
+    whole = listings.category_items(view, part or topic, query)
     words = (query.q or "").casefold().split()
-    items = [i for i in listed if all(word in f"{i.title} {i.slug}".casefold() for word in words)]
+    items = [i for i in whole if all(word in f"{i.title} {i.slug}".casefold() for word in words)]
     end = query.offset + query.limit
-    return {
-        "total": len(items),
-        "nextOffset": end if end < len(items) else None,
-        "categories": to_builtins(items[query.offset : end]),
-    }
+    listed = to_builtins(items[query.offset : end])
+    for item in listed:
+        del item["api"]  # 50 addresses are more than an agent should have to read
+    next_offset = end if end < len(items) else None
+    return {"total": len(items), "nextOffset": next_offset, "categories": listed}
 
 
 def _category(view: View, slug: str) -> str:

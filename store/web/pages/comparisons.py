@@ -56,7 +56,15 @@ def products(one: ProductProfile, other: ProductProfile, view: View) -> dict[str
     }
 
 
-def in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
+def in_short(one: ProductProfile, other: ProductProfile, view: View) -> dict[str, str]:
+    """Return how two products stand to each other in some sentences, and the page with more."""
+    return {
+        "sentence": _in_words(one, other, view),
+        "page": view.at.compare_page(one.slug, other.slug),
+    }
+
+
+def _in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
     """Return how two products stand to each other, in three sentences."""
     compared = products(one, other, view)
     shared, higher, ahead = len(compared["meetings"]), compared["higher"], compared["ahead"]
@@ -70,8 +78,7 @@ def in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
         )
     # Who is ahead over all answers may have the lower place of the latest.
     examples = [
-        f"{m.board.category.title}, {m.places[0]} and {m.places[1]}"
-        + (f" ({view.name(m.ahead)} is ahead by more than chance)" if m.ahead else "")
+        f"{m.board.category.title}, {m.places[0]} and {m.places[1]} ({_sureness(m, view)})"
         for m in compared["meetings"][:MOST_EXAMPLES]
     ]
     return (
@@ -80,3 +87,10 @@ def in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
         f"level in {shared - sum(higher)}. {certainty} "
         f"Their places: {'; '.join(examples)}{' …' if shared > MOST_EXAMPLES else ''}."
     )
+
+
+def _sureness(meeting: comparing.Meeting, view: View) -> str:
+    """Return how sure the order of two products in a ranking is."""
+    if meeting.ahead:
+        return f"{view.name(meeting.ahead)} is ahead by more than chance"
+    return "too close to tell" if meeting.measured else "asked too few times to tell"
