@@ -129,9 +129,10 @@ def _by_cause(group: tuple[int, str]) -> tuple[int, str]:
 
 
 def quote_beginning(
-    whose: str, of: int, votes: list[int], own: int, score: int, firsts: list[str]
+    whose: str, of: int, votes: list[int], own: int, scores: list[int], firsts: list[str]
 ) -> str:
     """Who named the first product; ``votes`` are each product's first places."""
+    score = scores[0]
     if len(firsts) > 1:
         who = f"{NUMBERS[of]} AI assistant{'s' * (of != 1)}"
         return (
@@ -147,7 +148,8 @@ def quote_beginning(
     )
     if own == max(votes) and votes.count(own) == 1:
         return who
-    return f"{who}, {'and' if own else 'but'} it had the most points ({score} of {5 * of})"
+    had = "it had the most points" if scores.count(score) == 1 else "no other had more points"
+    return f"{who}, {'and' if own else 'but'} {had} ({score} of {5 * of})"
 
 
 def in_words(date: str) -> str:

@@ -614,13 +614,15 @@ class Recomputation:
         best = [e for e in combined if votes[e["id"]] == most]
         if best == [leader]:
             return f"{most} of {of} models rank it first"
+        equal = [e["product"] for e in combined[1:] if e["score"] == leader["score"]]
+        lead = f"it leads on combined score, {points}"
+        if equal:
+            rule = "first by the rule for a tie"
+            lead = f"it has as many points as {tied_names(equal)}, {points}, and is {rule}"
         if votes[leader["id"]] < most:
             rank = "rank" if most > 1 else "ranks"
-            return (
-                f"it leads on combined score, {points}, though {most} of {of} models {rank} "
-                f"{best[0]['product']} first"
-            )
-        return f"no product has most first places: it leads on combined score, {points}"
+            return f"{lead}, though {most} of {of} models {rank} {best[0]['product']} first"
+        return f"no product has most first places: {lead}"
 
     def _verdict(
         self,
@@ -669,7 +671,7 @@ class Recomputation:
             len(firsts),
             list(votes.values()),
             votes[combined[0]["id"]],
-            combined[0]["score"],
+            [entry["score"] for entry in combined],
             [entry["product"] for entry in _level(combined)],
         )
         end = self.doubt(slug, combined).quote_end()

@@ -176,7 +176,7 @@ def test_the_page_of_a_past_day_shows_nothing_later(small: Flask) -> None:
     """Its ranking, verdict, links and citation are of that day, and it says so."""
     client = small.test_client()
     page = client.get("/best/crm-software?asOf=2026-10-12").text
-    assert "You are looking at the ranking of <strong><time" in page
+    assert "You are looking at the ranking up to <strong><time" in page
     assert client.get(f"{CRM}?asOf=2026-10-12").get_json()["combined"][0]["reason"] in page
     assert f"{CRM}?asOf=2026-10-12" in page
     assert "/best/crm-software?asOf=2026-10-12</a>" in page
@@ -189,7 +189,7 @@ def test_the_page_of_a_past_day_shows_nothing_later(small: Flask) -> None:
 @pytest.mark.parametrize(
     ("day", "status", "says"),
     [
-        ("2026-09-09", 404, "first answer is of 2026-09-10"),
+        ("2026-09-09", 404, "Ask for that day or a later one."),
         ("2026-02-30", 400, "YYYY-MM-DD"),
         ("2026-1-01", 400, "YYYY-MM-DD"),
         ("20261012", 400, "YYYY-MM-DD"),
@@ -320,5 +320,5 @@ def test_agents_get_the_same_past_day(small: Flask) -> None:
     day = result(slug="crm-software", as_of="2026-10-12", detail="full")["structuredContent"]
     assert {**day, **same} == day
     assert [change["toDate"] for change in day["changes"] if change["toDate"] > "2026-10-12"] == []
-    assert "first answer is of 2026-09-10" in told(slug="crm-software", as_of="2026-01-01")
+    assert "first answer is of 10 September 2026" in told(slug="crm-software", as_of="2026-01-01")
     assert "YYYY-MM-DD" in told(slug="crm-software", as_of="soon")

@@ -79,3 +79,13 @@ def test_one_day_alone_has_no_news(tmp_path: Path) -> None:
     """A young category has nothing to compare yet."""
     client = app_over(write_data(tmp_path, polls=[answered("A", ["x"])])).test_client()
     assert 'id="changed"' not in client.get("/best/crm-software").text
+
+
+def test_a_change_that_held_is_told_on_its_page(tmp_path: Path) -> None:
+    """Once the assistant said it again, and never on the page of a day before it did."""
+    firsts = ["Zoho", "Zoho", "Attio", "Attio", "Attio"]
+    polls = [answered("A", [n], f"2026-10-{i:02}T06:00:00Z") for i, n in enumerate(firsts, 1)]
+    data = write_data(tmp_path, models="A", polls=polls)
+    held = ("2026-10-03", "A named Attio first in place of Zoho, and said so again.")
+    assert news(data).earlier == [held]
+    assert news(data, "2026-10-03").events == []

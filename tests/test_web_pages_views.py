@@ -157,7 +157,7 @@ def test_a_category_without_a_poll_says_so(reader: FlaskClient) -> None:
     """Not yet ranked is 404 with a sentence, not an empty ranking."""
     answer = reader.get("/best/vpn")
     assert answer.status_code == 404
-    assert "no successful poll yet" in answer.text
+    assert "has no answer yet" in answer.text
     assert "<h1><bdi>Best VPN: no answer yet</bdi></h1>" in answer.text
 
 

@@ -166,7 +166,9 @@ def _is_list(value: object) -> bool:
 
 def cell(value: object) -> str:
     """A JSON value as a table shows it; a row is flat."""
-    assert not isinstance(value, dict | list)
+    if isinstance(value, list):
+        return "; ".join(value)
+    assert not isinstance(value, dict)
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -158,13 +158,19 @@ def agreement_wording(board: Leaderboard, name: Name, stale_after: int) -> str:
     most = max(votes.values())
     if votes[top.product] == most and list(votes.values()).count(most) == 1:
         return f"{most} of {of} models rank it first"
+    lead = f"it leads on combined score, {score}"
+    if level := _level_on_points(board):
+        rivals = some([name(product) for product in level], *TIED)
+        lead = f"it has as many points as {rivals}, {score}, and is first by the rule for a tie"
     if votes[top.product] < most:
         other = next(e.product for e in board.entries if votes[e.product] == most)
-        return (
-            f"it leads on combined score, {score}, though {most} of {of} models "
-            f"rank{_s(most)} {name(other)} first"
-        )
-    return f"no product has most first places: it leads on combined score, {score}"
+        return f"{lead}, though {most} of {of} models rank{_s(most)} {name(other)} first"
+    return f"no product has most first places: {lead}"
+
+
+def _level_on_points(board: Leaderboard) -> list[ProductId]:
+    """Return the other products that have as many points as the #1."""
+    return [e.product for e in board.entries[1:] if e.score == board.entries[0].score]
 
 
 def whose_count(board: Leaderboard) -> str:
@@ -238,7 +244,8 @@ def _who_named(board: Leaderboard, name: Name) -> str:
     who = f"{some_of} AI assistants named {top_name} first"
     if own == most and list(votes.values()).count(most) == 1:
         return who
-    return f"{who}, {'and' if own else 'but'} it had the most points ({points})"
+    had = "no other had more points" if _level_on_points(board) else "it had the most points"
+    return f"{who}, {'and' if own else 'but'} {had} ({points})"
 
 
 def _certainty_in_quote(board: Leaderboard, name: Name) -> str:
@@ -346,8 +353,10 @@ def _too_few(board: Leaderboard) -> str:
         groups.setdefault((days, sure.renewed.get(model, "")), []).append(model)
     parts = []
     for (days, renewal), models in sorted(groups.items()):
-        on = f"on {number_in_words(days)}{' each' if len(models) > 1 else ''}"
-        parts.append(f"{listed(models)} {on}{_SINCE.get(renewal, '')}")
+        on, since = f"on {number_in_words(days)}", _SINCE.get(renewal, "")
+        if len(models) > 1:
+            on, since = f"{on} each", since.replace("its version", "their versions")
+        parts.append(f"{listed(models)} {on}{since}")
     return f"Asked on too few days to tell: {'; '.join(parts)}."
 
 

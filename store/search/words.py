@@ -98,7 +98,7 @@ GENERIC_NOUNS = SOFTWARE_NOUNS | {
 
 
 # Who asks about rankings also calls assistants by the names of the best known.
-_AI = r"(?:(?:ai )?(?:assistants?|models|chatbots|llms)|chatgpt|claude|gemini|grok|ai)"
+_AI = r"(?:(?:ai )?(?:assistants?|models|chatbots|llms)|chatgpt|claude|gemini|grok|ais?)"
 _AIS = rf"(?:(?:most|all|the|of|these|four|4) )*{_AI}(?:(?:,| and|,? or) {_AI})*"
 _INTRODUCTION = (
     r"^(?:(?:what|which|when|who|how|did|does|do|has|have|is|are|was|were|show|tell|give|me|us|the|"
@@ -107,6 +107,17 @@ _INTRODUCTION = (
     r"(?: recently| lately| (?:this|last) \w+)? (?:for|in|of|on|about)\b(?: the best\b)?"
 )
 """All before the thing, as in "which polls failed last week for VPN"."""
+_ONE_ANSWER = (
+    r"\bdo (?:they|all|all four|all of them) (?:all )?(?:dis)?agree (?:on|about)\b|"
+    r"^what (?:do|does|did) (?!you |i |we |it )[\w.-]+(?: [\w.-]+)? (?:say|answer|recommend|pick|"
+    r"name|choose|think|rank)(?: first)?(?: about| for| of| on)?\b"
+)
+"""Who said it, as in "what did Model C say about VPN"."""
+_LOWER_PLACE = (
+    r"\b(?:who is |what is |which is )?(?:the )?(?:second|third|fourth|fifth|2nd|3rd|4th|5th|next)"
+    r"(?:[- ]best\b| (?:place )?(?:for|in|among)\b)|\b(?:the )?runner[- ]?up(?: for| in| among)?\b"
+)
+"""A place below the first, as in "second best VPN"."""
 _SECOND_QUESTION = (
     r",? and (?:how (?:sure|certain|confident|clear|firm)|why|who (?:says|disagrees|named)|"
     r"is (?:it|the|that)|their (?:points|scores|reasons))\b[^.?!]*(?=\W*$)"
@@ -118,7 +129,8 @@ MONTH = "(?:january|february|march|april|may|june|july|august|september|october|
 _TIME = (
     r"(?: (?:right now|now|today|currently|recently|lately|at the moment|these days|change|"
     r"(?:last )?updated|(?:this|last) (?:week|month|year)|on (?:\d\d? \w{3,9}|\w{3,9} \d\d?)|"
-    rf"(?:(?:in|on|since|before|until) )?(?:(?:early|mid|late) )?{MONTH}(?:,? \d{{4}})?|"
+    r"(?:(?:in|on|since|before|until) )?(?:(?:early|mid|late) )?(?:\d\d?(?:st|nd|rd|th)? )?"
+    rf"{MONTH}(?: \d\d?(?:st|nd|rd|th)?)?(?:,? \d{{4}})?|"
     r"\w+ (?:days?|weeks?|months?|years?) ago))+(?=\W*$)"
 )
 """When, at the end."""
@@ -127,8 +139,8 @@ _ABOUT_RANKINGS = re.compile(
     r"(?:ties?|winners?|leaders?|favou?rites?|consensus) (?:for|in|at|on|between|about)\b"
     r"|\bhow (?:sure|certain|confident|clear|close|firm) (?:is|are)(?: (?:you|we) (?:of|about))?\b"
     r"|(?<!\bwhich )(?<!\bwhat )(?<!\bai )"  # "which models rank first" is about models
-    rf"\b(?:(?:do|does|did) )?{_AIS} (?:recommends?|agree(?: (?:on|about))?|says?|names?|picks?|"
-    r"chooses?|prefers?|ranks?|thinks? (?:of|about))\b(?: first)?"
+    rf"\b(?:(?:do|does|did) )?{_AIS} (?:recommends?|(?:dis)?agree(?: (?:on|about))?|says?|names?|"
+    r"picks?|chooses?|prefers?|ranks?|thinks? (?:of|about))\b(?: first)?"
     r"|\b(?:in )?(?:which|what) (?:rankings?|categor(?:y|ies)|lists?) (?:is|are|does|do)\b"
     r"|\b(?:according to|(?:is |are )?(?:most )?(?:recommended |rated |picked |named )?by)"
     rf" {_AIS}(?=\W*$)"
@@ -140,7 +152,7 @@ _ABOUT_RANKINGS = re.compile(
     rf"|\bhow many {_AIS} (?:answered|were asked|rank|name|pick|agree)"
     r"(?: for| about| in| on)?(?: the same)?\b|^compare the top \w+ (?:of |in |for )?"
     r"|\b(?:which|what) (?:brand|product|maker|company|model|one) is\b(?= (?:the )?most)"
-    rf"|{_INTRODUCTION}|{_SECOND_QUESTION}|{_TIME}",
+    rf"|{_INTRODUCTION}|{_ONE_ANSWER}|{_LOWER_PLACE}|{_SECOND_QUESTION}|{_TIME}",
     re.IGNORECASE,
 )
 """Words that ask about a ranking, and say nothing of what is ranked."""

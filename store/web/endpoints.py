@@ -146,6 +146,8 @@ def rows_as(
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return "; ".join(value)
     # As in JSON: Python would write "True".
     return ("true" if value else "false") if isinstance(value, bool) else value
 

@@ -25,7 +25,7 @@ class CategoryItem(JsonObject, frozen=True, kw_only=True):
     title: str
     updated: Date
     level: CertaintyLevel
-    first: Annotated[str, doc("The product at #1; of those that share it, one.")]
+    first: Annotated[list[str], doc("The product at #1, or all that share it.")]
     tied: Annotated[bool, doc("Several products share its #1.")]
     api: Api
 
@@ -132,7 +132,7 @@ def category_items(
             title=board.category.title,
             updated=board.updated,
             level=board.certainty.level,
-            first=view.name(board.entries[0].product),
+            first=[view.name(product) for product in board.firsts],
             tied=len(board.firsts) > 1,
             api=view.at.category(board.slug),
         )

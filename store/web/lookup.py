@@ -7,6 +7,7 @@ from typing import NoReturn, TypeVar
 
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.products import ProductProfile
+from store.rankings.sentences import day_in_words
 from store.rankings.site_summary import RankedPart, RankedTopic
 from store.records import Problem
 from store.search.words import FILLERS, FUNCTION_WORDS, MONTH, words_of
@@ -104,12 +105,13 @@ def refuse_category(view: View, slug: str, address: Callable[[str], str]) -> NoR
     if category := snapshot.catalogue.categories.get(slug):
         index = snapshot.line_indexes.get(slug)
         withheld = " that is not withheld" if index and index.withheld else ""
+        what = "only answers that are withheld" if withheld else "no answer yet"
         raise Refused(
             "no-answer-yet",
             f'The category "{slug}" has no successful poll yet{withheld}.',
-            f"“{category.question}” has no successful poll yet{withheld}. Its ranking appears "
-            "here as soon as one assistant has answered.",
-            heading=f"{category.title}: no answer yet",
+            f"“{category.question}” has {what}. Its ranking appears here as soon as there is one "
+            "to show.",
+            heading=f"{category.title}: {'nothing to show' if withheld else 'no answer yet'}",
         )
     raise Refused(
         "unknown-category",
@@ -225,6 +227,8 @@ def check_day(view: View, board: Leaderboard, day: str) -> None:
             "no-such-day",
             f'The category "{board.slug}" had no ranking on {day}: its first answer is of {first}. '
             "Ask for that day or a later one.",
+            f"Its first answer is of {day_in_words(first)}. Ask for that day or a later one.",
+            heading=f"“{board.category.title}” had no ranking on {day_in_words(day)}",
         )
 
 
@@ -278,7 +282,8 @@ def news_in(query: str, view: View) -> tuple[str, str | None] | None:
         newest = date.fromisoformat(as_of.newest_day(view.snapshot) or "0001-12-31")
         since = f"{newest - timedelta(days=30 if span[0].lower() == 'month' else 6)}"
     topic = " ".join(_DAY.sub("", topic).split())
-    return "" if _OF_RANKINGS.issuperset(words_of(topic)) else topic, since
+    of_all = _OF_RANKINGS.issuperset(words_of(topic)) and not topic_in(topic, view)
+    return "" if of_all else topic, since
 
 
 def topic_in(text: str, view: View) -> tuple[str, str | None] | None:
@@ -291,7 +296,9 @@ def topic_in(text: str, view: View) -> tuple[str, str | None] | None:
         return {word for word in words_of(text) if word not in _OF_RANKINGS}
 
     words, names = {*words_of(text)}, telling(text)
-    topics = view.snapshot.summary.topics if names else ()
+    topics = view.snapshot.summary.topics
+    if not names:  # "money" and "apps" are telling only as topics
+        return next(((topic.slug, None) for topic in topics if topic.slug in words), None)
     whole = [(title, (t.slug, None)) for t in topics for title in (t.title, t.slug)]
     parts = [(part.title, (topic.slug, part.slug)) for topic in topics for part in topic.parts]
     for title, place in (*whole, *parts):
@@ -309,6 +316,7 @@ def unknown_names(query: str, view: View) -> list[str]:
     """Return what stands beside "vs" or "or", is spelled as a name, and is of no product here."""
     sides = _sides(query)
     names = [side for side in sides if len(sides) > 1 and re.search(r"[A-Z\d]", side)]
+    names = [name for name in names if len(name.split()) <= _WORDS]  # else it is a sentence
     return [name for name in names if not product_named(name, view)]
 
 

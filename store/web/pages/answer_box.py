@@ -57,7 +57,7 @@ def answer_box(board: Leaderboard, view: View, day: str | None = None) -> dict[s
     products, firsts, numbers = view.snapshot.products, _first_places(board), colours(board)
     counted = _counted_choices(board, view.snapshot, day)
     return {
-        "sentence": _sentence(board, firsts, view.name),
+        "sentence": _sentence(board, firsts, view.name, _when(board, day)),
         "choices": [*counted, *_missing_choices(board, view.snapshot)],
         "first_places": [
             (products[product], numbers.get(product, 0), count)
@@ -151,7 +151,14 @@ def _missing_choices(board: Leaderboard, snapshot: Snapshot) -> Iterator[Choices
         yield Choices(model, [None], absence=absence)
 
 
-def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
+def _when(board: Leaderboard, day: str | None) -> str:
+    """Return when the counted answers were given, at the end of a clause."""
+    if any(answer.stale for answer in board.counted):
+        return "in their latest answers"
+    return "then" if day else "now"
+
+
+def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name, when: str) -> str:
     """Return what the level rests on, for people; also that first places would say otherwise."""
     sure = board.certainty
     if sure.level == "unmeasured" and len(board.firsts) == 1:
@@ -166,7 +173,7 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str
     elif len(board.firsts) > 1:
         said = _tie(board, firsts, name)
     elif sure.level == "clear":
-        said = _clear(board, firsts)
+        said = _clear(board, firsts, when)
     else:
         rival = _rival(board)
         said = _close(board, firsts, rival, name)
@@ -180,18 +187,19 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str
     return f"{said} {more}, with fewer points in the latest answers."
 
 
-def _clear(board: Leaderboard, firsts: Counter[ProductId]) -> str:
+def _clear(board: Leaderboard, firsts: Counter[ProductId], when: str) -> str:
     """Return why a lead is clear; by first places only where they show it."""
     first, answers = board.entries[0].product, firsts.total()
     if 2 * firsts[first] <= answers:
         return (
             "It leads on points by more than chance: second to fifth places count, too. "
-            f"{_votes(board)} now; it came first in {firsts[first]} of the last {answers} answers."
+            f"{_votes(board)} {when}; "
+            f"it came first in {firsts[first]} of the last {answers} answers."
         )
     others = max((n for p, n in firsts.items() if p != first), default=0)
     rest = f" and no other product in more than {number_in_words(others)}" if others else ""
     often = f"It came first in {firsts[first]} of the last {answers} answers{rest}"
-    return f"{_votes(board)} now. {often}: more than chance."
+    return f"{_votes(board)} {when}. {often}: more than chance."
 
 
 def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
@@ -202,6 +210,8 @@ def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) ->
         latest = f"No latest answer names {first} first, though it has the most points in them;"
     rival, answers = board.certainty.ahead_of_first[0], firsts.total()
     ahead = "is ahead of it by more than chance"
+    if board.certainty.contenders[0] == rival and len(board.certainty.contenders) > 1:
+        ahead += f", but not of {some([name(p) for p in board.certainty.contenders[1:]])}"
     if 2 * firsts[rival] > answers:
         often = f"came first in {firsts[rival]} of the last {answers}"
         return f"{latest} {name(rival)} {often} and {ahead}."
@@ -219,7 +229,8 @@ def _rival(board: Leaderboard) -> ProductId:
 def _close(board: Leaderboard, firsts: Counter[ProductId], rival: ProductId, name: Name) -> str:
     """Return why a lead may be chance, however many first places there are."""
     scores = {entry.product: entry.score for entry in board.entries}
-    first, others = board.entries[0].product, len(board.certainty.contenders) - 2
+    first, sure = board.entries[0].product, board.certainty
+    others = [product for product in sure.contenders if product not in (first, rival)]
     lead = f"{name(first)} leads {name(rival)} by {scores[first]} points to {scores.get(rival, 0)}"
     if scores[first] == scores.get(rival):
         who = f"{name(first)} and {name(rival)} have {scores[first]} points each"
@@ -227,13 +238,27 @@ def _close(board: Leaderboard, firsts: Counter[ProductId], rival: ProductId, nam
     chance, often, answers = "That lead is small enough to be chance", firsts[first], firsts.total()
     if 2 * often > answers:
         # The shortest run decides how large a lead has to be.
-        days = number_in_words(min(board.certainty.runs.values()))
-        chance = (
-            f"It came first in {often} of the last {answers}, but over {days} days of answers "
-            "such a lead on points can still be chance"
-        )
-    which = f" or one of {number_in_words(others)} others" if others > 1 else ""
+        days = number_in_words(min(sure.runs.values()))
+        cause = f"over {days} days of answers such a lead on points can still be chance"
+        in_all = _first_in_all(board, first)
+        if 2 * in_all <= sure.answers:
+            cause = f"in only {in_all} of all {sure.answers} that count, so its lead may be chance"
+        chance = f"It came first in {often} of the last {answers}, but {cause}"
+    which = f" or {_one_of(others, name)}" if others else ""
     return f"{lead}. {chance}: ask again, and {name(rival)}{which} may come first."
+
+
+def _first_in_all(board: Leaderboard, product: ProductId) -> int:
+    """Return in how many of all comparable answers a product came first."""
+    days = (day for run in board.runs().values() for day in run.days)
+    return sum(answer.places[0] == product for day in days for answer in day)
+
+
+def _one_of(products: Sequence[ProductId], name: Name) -> str:
+    """Return the only product by name, of more how many they are."""
+    if len(products) == 1:
+        return name(products[0])
+    return f"one of {number_in_words(len(products))} others"
 
 
 def _tie(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
@@ -241,10 +266,13 @@ def _tie(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
     counts = [firsts[product] for product in board.firsts]
     if board.certainty.level == "unmeasured":
         return f"{score} points each. {_once(board)}"
+    others = [product for product in board.certainty.contenders if product not in board.firsts]
+    more = f" Ask again, and {_one_of(others, name)} may come first as well." if others else ""
     if len(set(counts)) == 1:
-        return f"{score} points each, and each came first in {counts[0]} of the last {answers}."
+        often = f"each came first in {counts[0]} of the last {answers}"
+        return f"{score} points each, and {often}.{more}"
     shares = listed([f"{name(id_)} came first in {firsts[id_]}" for id_ in board.firsts])
-    return f"{score} points each. Of the last {answers} answers, {shares}."
+    return f"{score} points each. Of the last {answers} answers, {shares}.{more}"
 
 
 def _votes(board: Leaderboard) -> str:

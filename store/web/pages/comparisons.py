@@ -9,7 +9,7 @@ from store.web.pages.routes import page
 from store.web.queries import FreeText, Query
 from store.web.view import View
 
-MOST_EXAMPLES = 3
+MOST_EXAMPLES = 10
 """Rankings with both products that a sentence names."""
 
 

@@ -174,3 +174,14 @@ def _events(board: Leaderboard, view: View) -> Iterator[tuple[str, str]]:
     for day in board.leader_changes:
         if day.leader:
             yield day.date, sentences.leader_change(day.leader, view.name)
+    if board is view.snapshot.leaderboards.get(board.slug):
+        yield from _held(board, view)  # of a past day nobody knew yet what would
+
+
+def _held(board: Leaderboard, view: View) -> Iterator[tuple[str, str]]:
+    """Yield the changes of an assistant's first choice that it confirmed."""
+    for change in view.snapshot.aggregates[board.slug].changes:
+        if change.confirmed:
+            after, former = view.name(change.current), view.name(change.previous)
+            said = f"{change.model} named {after} first in place of {former}, and said so again."
+            yield change.current_at[:10], said
