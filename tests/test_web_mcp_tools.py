@@ -576,9 +576,9 @@ def test_what_is_as_asked_needs_no_warning(app: Flask, q: str) -> None:
 
 
 def test_news_of_a_topic_with_a_shopping_word_for_a_name(app: Flask) -> None:
-    """The word "money" is a topic here; all rankings would be the wrong answer."""
+    """The word names a topic here; all rankings would be the wrong answer."""
     text = text_of(app, "search_best", q="what changed this week in money")
-    assert "The topic named “Money”: its categories" in text
+    assert "The topic named “Personal money”: its categories" in text
     assert "weeks and months are counted back from it" in text
 
 
