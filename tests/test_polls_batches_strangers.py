@@ -207,10 +207,7 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results() -> None:
         )
         found.update(queue.read_results(shape.model_dump_json().encode()))
     outcomes = {
-        name: PROVIDERS[assistant.api].read_reply(came).outcome
-        if isinstance(came, Response)
-        else came
-        for name, came in found.items()
+        name: PROVIDERS[assistant.api].read_reply(came).outcome for name, came in found.items()
     }
     assert outcomes.pop("succeeded") == "hello"
     kinds = {name: getattr(came, "kind", None) for name, came in outcomes.items()}

@@ -7,12 +7,12 @@ import pytest
 
 from store.polls.providers import queue_of
 from store.polls.providers.anthropic import AnthropicQueue
-from store.polls.providers.envelopes import Response, read_object
+from store.polls.providers.envelopes import Response, lost, read_object
 from store.polls.providers.gemini import GeminiQueue
 from store.polls.providers.openai import OpenAIQueue, XAIQueue
 from store.polls.providers.provider import UNASKED, grpc_error
 from store.polls.secrets import why_no_batches
-from store.records import Assistant, Failure
+from store.records import Assistant
 
 ASSISTANT = Assistant(name="A", api="responses", base_url="https://api.example/v1/", model="m")
 openai, anthropic, gemini, xai = (
@@ -70,7 +70,7 @@ def test_which_queue_an_assistant_has(api: Any, host: str, queue: Any) -> None:
     assert ("no queue for batches" in (why_no_batches(who) or "")) is (queue is None)
 
 
-def read(queue: Any, *lines: Any) -> dict[str, Response | Failure]:
+def read(queue: Any, *lines: Any) -> dict[str, Response]:
     """Results of JSON Lines."""
     return dict(queue.read_results("\n".join(map(json.dumps, lines)).encode()))
 
@@ -85,9 +85,8 @@ def test_items_of_openai_that_have_no_response() -> None:
         {"custom_id": "d", "response": {"status_code": "200", "body": {}}},
     )
     assert found["a"] == UNASKED["expired"]
-    assert found["b"] == Failure("http", "The provider's batch did not answer (no luck).")
-    assert found["c"] == Failure("http", "The provider's batch did not answer (no reason).")
-    assert isinstance(found["d"], Response)
+    assert found["b"] == lost("http", "The provider's batch did not answer (no luck).")
+    assert found["c"] == lost("http", "The provider's batch did not answer (no reason).")
     assert found["d"].status == 0
 
 
@@ -111,7 +110,7 @@ def test_a_result_of_anthropic_of_no_known_kind() -> None:
     kinds: tuple[Any, ...] = ("new", [], {}, None)
     for kind in kinds:
         came = read(anthropic, {"custom_id": "a", "result": {"type": kind}})["a"]
-        assert came == Failure("http", "The provider's batch gave a result of no known kind.")
+        assert came == lost("http", "The provider's batch gave a result of no known kind.")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +121,6 @@ def test_a_result_of_anthropic_of_no_known_kind() -> None:
 def test_codes_of_grpc_have_their_status(code: Any, status: int) -> None:
     """By google.rpc.Code; what was cancelled is a failure of that kind."""
     came = grpc_error({"code": code, "message": "no"})
-    assert isinstance(came, Response)
     assert (came.status, json.loads(came.body)["error"]["code"]) == (status, status)
     assert grpc_error({"code": 1}) == UNASKED["cancelled"]
 
@@ -149,8 +147,6 @@ def test_results_of_xai_that_failed_or_have_more_pages() -> None:
     }
     body = json.dumps(page).encode()
     found = dict(xai.read_results(body))
-    assert isinstance(found["a"], Response)
-    assert isinstance(found["b"], Response)
     assert found["a"].status == 429
     assert json.loads(found["b"].body)["error"]["message"] == "max_tokens must be positive"
     assert found["c"] == UNASKED["cancelled"]

@@ -124,17 +124,14 @@ def ask(pair: Pair, sender: Sender, charge: Charge) -> Reply | Unsent:
 
 
 def read_result(
-    assistant: Assistant, slug: str, question: str, result: Response | Failure, note: str
+    assistant: Assistant, slug: str, question: str, result: Response, note: str
 ) -> Reply:
     """Return the reply that one result of a batch is, to an ``assistant`` at the price of batches.
 
     It has no latency, which would be the queue's, and a cut-off answer is not asked for again.
     """
     try:
-        if isinstance(result, Failure):
-            reply = Reply(outcome=result)
-        else:
-            reply = PROVIDERS[assistant.api].read_reply(result)
+        reply = PROVIDERS[assistant.api].read_reply(result)
         reply = prices.check_cost(assistant, reserve_of(assistant, question), reply)
     except Exception:  # noqa: BLE001 - else one odd result would keep all others from history
         reply = _unexpected(assistant, slug, None)

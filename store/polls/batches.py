@@ -270,9 +270,7 @@ class AssistantBatches:
             session.files.forget_failures(batch.assistant.name, session.catalogue)
         session.budget.settle_batch(batch.reserved, cost, self._name)
 
-    def _record(
-        self, batch: Batch, results: Mapping[str, Response | Failure]
-    ) -> tuple[list[str], int]:
+    def _record(self, batch: Batch, results: Mapping[str, Response]) -> tuple[list[str], int]:
         """Record what is not in history, the first that asks for a pause with it.
 
         Returns why history did not take the rest, and what all cost in micro-dollars.
@@ -296,11 +294,11 @@ class AssistantBatches:
                 refusals.append(f"{error}.")
         return refusals, cost
 
-    def _cost(self, poll: Poll, result: Response | Failure) -> int:
+    def _cost(self, poll: Poll, result: Response) -> int:
         """Return what an item cost in micro-dollars: the most it may, where nobody counted."""
         if poll.usage and poll.usage.usd is not None:
             return micros(poll.usage.usd)
-        is_free = result.is_error if isinstance(result, Response) else result == UNASKED["expired"]
+        is_free = result.is_free or result.is_error
         return 0 if is_free else reserve_of(self.priced, poll.question)
 
     def _read_batch(self, response: Response) -> Remote | None:
@@ -324,8 +322,6 @@ class AssistantBatches:
 
     def _describe(self, response: Response) -> str:
         """Return what a request came to that was of no use, in a sentence."""
-        if response.loss:
-            return response.loss.error
         outcome = PROVIDERS[self._assistant.api].read_reply(response).outcome
         if isinstance(outcome, Failure):
             return clean(outcome.error)[:SHOWN]

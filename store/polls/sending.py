@@ -25,9 +25,9 @@ from store.polls import clocks, secrets
 from store.polls.clocks import Clock
 from store.polls.prices import check_cost, micros, price_of
 from store.polls.providers import PROVIDERS
-from store.polls.providers.envelopes import Reply, Request, Response
+from store.polls.providers.envelopes import Reply, Request, Response, lost
 from store.polls.spending import Charge
-from store.records import Assistant, Failure, FailureKind
+from store.records import Assistant, Failure
 
 
 class Limits(Struct, frozen=True):
@@ -186,11 +186,7 @@ class Sender:
         began, start = self._clock.now(), self.elapsed()
         response = self._exchange(request, deadline)
         latency = round(1000 * (self.elapsed() - start))
-        if response.loss:
-            may_pass = response.loss.kind in ("network", "timeout")
-            reply = Reply(outcome=response.loss, passing=may_pass)
-        else:
-            reply = PROVIDERS[self.assistant.api].read_reply(response)
+        reply = PROVIDERS[self.assistant.api].read_reply(response)
         date = clocks.date(response.headers)
         if misfit := self._clock.compare(date, began, self.assistant.name):
             reply = replace(reply, outcome=Failure("http", misfit), lasting=False, at=date)
@@ -297,11 +293,6 @@ class Sender:
 
     def _late(self) -> Response:
         return lost("timeout", f"The poll took over {self.limits.total:g} seconds.")
-
-
-def lost(kind: FailureKind, sentence: str, *, is_free: bool = False) -> Response:
-    """Return what an attempt came to that brought no response."""
-    return Response(0, {}, b"", Failure(kind, sentence), is_free)
 
 
 BEFORE_SENDING = (NewConnectionError, ConnectTimeoutError, ssl.SSLCertVerificationError)

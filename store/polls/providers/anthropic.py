@@ -7,6 +7,7 @@ from store.polls.providers import envelopes as wire
 from store.polls.providers.envelopes import MAX_SEARCHES, Request, Tokens
 from store.polls.providers.provider import (
     ANSWER_SCHEMA,
+    ERRORS,
     UNASKED,
     Items,
     Prompt,
@@ -16,19 +17,6 @@ from store.polls.providers.provider import (
     Result,
 )
 from store.records import Assistant, Failure
-
-STATUSES = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-"""The status of each kind of error, 500 for any other; https://docs.claude.com/en/api/errors."""
 
 
 # https://docs.claude.com/en/api/versioning
@@ -65,7 +53,7 @@ class AnthropicQueue(Queue):
     # https://docs.claude.com/en/api/retrieving-message-batch-results
     def read_results(self, body: bytes) -> Iterator[Result]:
         """Yield each line's result; an error is the whole body that comes with its status."""
-        odd = Failure("http", "The provider's batch gave a result of no known kind.")
+        odd = wire.lost("http", "The provider's batch gave a result of no known kind.")
         for line in filter(None, map(wire.read_object, body.splitlines())):
             identifier, result = wire.text(line.get("custom_id")), wire.members(line.get("result"))
             kind = wire.text(result.get("type"))
@@ -74,7 +62,7 @@ class AnthropicQueue(Queue):
             elif kind == "errored":
                 error = wire.members(result.get("error"))
                 inner = wire.members(error.get("error")) or error
-                status = STATUSES.get(wire.text(inner.get("type")), 500)
+                status = ERRORS.get(wire.text(inner.get("type")), 500)
                 yield identifier, wire.as_response(status, {"error": inner})
             else:
                 kinds = {"canceled": UNASKED["cancelled"], "expired": UNASKED["expired"]}

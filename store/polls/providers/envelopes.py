@@ -57,6 +57,11 @@ class Response(Struct, frozen=True):
         return self.status >= ERROR
 
 
+def lost(kind: FailureKind, sentence: str, *, is_free: bool = False) -> Response:
+    """Return what a question came to that brought no response."""
+    return Response(0, {}, b"", Failure(kind, sentence), is_free)
+
+
 class Tokens(Struct, frozen=True):
     """The counts that a provider states; ``searches`` are unset where it says nothing of them."""
 

@@ -102,7 +102,7 @@ class OpenAIQueue(Queue):
                 yield identifier, UNASKED[code.removeprefix("batch_")]
             else:
                 why = wire.text(error.get("message")) or code or "no reason"
-                yield identifier, Failure("http", f"The provider's batch did not answer ({why}).")
+                yield identifier, wire.lost("http", f"The provider's batch did not answer ({why}).")
 
 
 class XAIQueue(OpenAIQueue):

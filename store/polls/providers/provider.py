@@ -81,9 +81,16 @@ SPENT = 402
 """The status that stands for spent money, whatever the status that a vendor tells it with."""
 ERRORS = {
     "rate_limit_exceeded": 429,
-    "rate_limit_error": 429,
     "server_error": 500,
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": SPENT,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
     "api_error": 500,
+    "timeout_error": 504,
     "overloaded_error": 529,
     "insufficient_quota": SPENT,
     "credit_balance_exhausted": SPENT,
@@ -92,7 +99,9 @@ ERRORS = {
     "organization_usage_limit_exceeded": SPENT,
     "enforced_spend_limit_reached": SPENT,
 }
-"""The HTTP status that an error's code or type stands for, of the vendors that are spoken here."""
+"""The HTTP status that an error's code or type stands for, of the vendors that are spoken here.
+
+Anthropic's: https://docs.claude.com/en/api/errors."""
 
 
 class Provider:
@@ -129,7 +138,9 @@ class Provider:
         return wire.text(envelope.get("service_tier")) or None
 
     def read_reply(self, response: Response) -> Reply:
-        """Return what a response says."""
+        """Return what a response says, or why none came."""
+        if loss := response.loss:
+            return Reply(outcome=loss, passing=loss.kind in ("network", "timeout"))
         request_id = response.headers.get(self.REQUEST_ID)
         envelope = wire.read_object(response.body)
         error = envelope.get("error")
@@ -155,8 +166,7 @@ class Provider:
         codes = set(_codes(error))
         meant, code = status, error.get("code")
         if status < wire.ERROR:  # an error that came with a 200 names a status of its own
-            named = (ERRORS[name] for name in sorted(codes & ERRORS.keys()))
-            meant = next(named, status)
+            meant = max((ERRORS[name] for name in codes & ERRORS.keys()), default=status)
             if isinstance(code, int) and wire.ERROR <= code < wire.NO_STATUS:
                 meant = code
         kind: FailureKind = "rate_limited" if meant == 429 else "http"  # noqa: PLR2004 - HTTP's own
@@ -196,16 +206,18 @@ def _codes(error: Mapping[str, Any]) -> Iterable[str]:
 
 # ------------------------------------------------------------------ batches
 
-Result = tuple[str, Response | Failure]
+Result = tuple[str, Response]
 """An item's id and what came of it."""
 
 Items = Mapping[str, Mapping[str, Any]]
 """The questions of a batch: each one's body as it would be sent by itself, by an id of ours."""
 
-UNASKED: Mapping[str, Failure] = {
-    "expired": Failure("timeout", "The provider did not answer within the time of its batches."),
-    "cancelled": Failure("interrupted", "The batch was cancelled before this was asked."),
-    "missing": Failure("http", "The provider's batch ended without a result for this question."),
+UNASKED: Mapping[str, Response] = {
+    "expired": wire.lost(
+        "timeout", "The provider did not answer within the time of its batches.", is_free=True
+    ),
+    "cancelled": wire.lost("interrupted", "The batch was cancelled before this was asked."),
+    "missing": wire.lost("http", "The provider's batch ended without a result for this question."),
 }
 """What an item without an answer comes to, by why it has none."""
 
@@ -221,7 +233,7 @@ class Remote(Struct, frozen=True, kw_only=True):
     id: str
     state: Literal["open", "ended", "failed"]
     files: tuple[str, ...] = ()
-    unasked: Failure = UNASKED["missing"]
+    unasked: Response = UNASKED["missing"]
     is_settling: bool = False
     why: str | None = None
 
@@ -285,7 +297,7 @@ CANCELLED = 1
 """The code of gRPC for what was cancelled."""
 
 
-def grpc_error(error: Mapping[str, Any]) -> Response | Failure:
+def grpc_error(error: Mapping[str, Any]) -> Response:
     """Return what an item's error with a code of gRPC comes to."""
     code = error.get("code")
     if code == CANCELLED:
@@ -295,16 +307,16 @@ def grpc_error(error: Mapping[str, Any]) -> Response | Failure:
 
 
 def match(
-    wanted: Iterable[str], results: Iterable[Result], unasked: Failure
-) -> dict[str, Response | Failure]:
+    wanted: Iterable[str], results: Iterable[Result], unasked: Response
+) -> dict[str, Response]:
     """Return what each wanted item comes to, by id alone; never by position.
 
     Of two results of one item that differ, neither is right.
     """
-    outcomes: dict[str, Response | Failure] = {}
+    outcomes: dict[str, Response] = {}
     contested: set[str] = set()
     for identifier, outcome in results:
         if outcomes.setdefault(identifier, outcome) != outcome:
             contested.add(identifier)
-    two = Failure("http", "The provider's batch gave two different results for this question.")
+    two = wire.lost("http", "The provider's batch gave two different results for this question.")
     return {item: two if item in contested else outcomes.get(item, unasked) for item in wanted}
