@@ -32,7 +32,7 @@ from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Response
 from store.polls.providers.provider import prompt
 from store.polls.secrets import faults
-from store.polls.sending import Limits, Sender, Unsent
+from store.polls.sending import Limits, Sender
 from store.polls.spending import Budget, Charge
 from store.records import Assistant, Poll, Usage
 
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
 
 def asked(
     server: Replaying, *steps: dict[str, Any], account: Budget | None = None, **fields: Any
-) -> Outcome | Unsent:
+) -> Outcome | None:
     """One question to an assistant whose provider follows these steps."""
     server.follow({"m": list(steps)})
     server.seen.clear()
@@ -61,9 +61,9 @@ def asked(
     purse = account or budget()
     pair = Pair("crm-software", category(), who)
     charge = Charge(purse, reserve_of(who, pair.category.question))
-    reply = ask(pair, sender, charge) if charge.reserve() else Unsent("too little")
-    if isinstance(reply, Unsent):
-        return reply
+    reply = ask(pair, sender, charge) if charge.reserve() else None
+    if reply is None:
+        return None
     return Outcome(poll_of(who, pair.slug, pair.category.question, reply, CANARY), reply.pause)
 
 
@@ -72,7 +72,7 @@ def budget(run_usd: float | None = None) -> Budget:
     return Budget(Path(), lambda: "2026-11-24", lambda _: Counter(), run_usd=run_usd)
 
 
-def poll(came: Outcome | Unsent) -> Poll:
+def poll(came: Outcome | None) -> Poll:
     """The poll of a question that was asked."""
     assert isinstance(came, Outcome)
     return came.poll

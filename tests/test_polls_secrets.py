@@ -10,7 +10,6 @@ from store.polls.prices import missing_prices
 from store.polls.secrets import (
     PASTED,
     SHORTEST,
-    Unready,
     doubtful_key,
     faults,
     key_of,
@@ -18,6 +17,7 @@ from store.polls.secrets import (
     redact_body,
 )
 from store.records import Assistant, Models
+from store.settings import SettingsError
 
 CANARY = "sk-canary-4f1d"
 
@@ -81,7 +81,7 @@ def test_who_cannot_be_asked_is_told_what_to_set(
     environ: dict[str, str], fields: dict[str, Any], sentence: str
 ) -> None:
     """The sentence names the variable or the member, never a value."""
-    with pytest.raises(Unready) as raised:
+    with pytest.raises(SettingsError) as raised:
         ready(environ, **fields)
     assert str(raised.value).startswith(sentence)
     assert not any(value in str(raised.value) for value in environ.values())
@@ -104,7 +104,7 @@ def test_who_has_a_key_pasted_where_it_would_be_published_is_not_asked(member: s
     value: Any = pasted if member == "model" else {"x": [pasted]}
     [(where, sentence)] = faults(assistant(**{member: value}))
     assert (where, "looks like an API key" in sentence) == (member, True)
-    with pytest.raises(Unready) as raised:
+    with pytest.raises(SettingsError) as raised:
         ready({}, **{member: value})
     assert "4f9a1c7e" not in str(raised.value)
 

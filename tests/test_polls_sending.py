@@ -18,7 +18,7 @@ from store.polls.prices import at_most, micros, usd
 from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Reply, Request
 from store.polls.providers.provider import Prompt
-from store.polls.sending import Limits, RateLimiter, Sender, Unsent
+from store.polls.sending import Limits, RateLimiter, Sender
 from store.polls.spending import Budget, Charge
 from store.records import Assistant, Failure
 
@@ -85,9 +85,7 @@ def budget(run_usd: float | None = None) -> Budget:
     return Budget(Path(), lambda: "2026-11-24", lambda _: Counter(), run_usd=run_usd)
 
 
-def send(
-    to: Replaying, by: Sender, purse: Budget | None = None, **fields: Any
-) -> Reply | Unsent | None:
+def send(to: Replaying, by: Sender, purse: Budget | None = None, **fields: Any) -> Reply | None:
     """Send one question; nothing when its cost does not fit."""
     who = by.assistant = assistant(to, **fields)
     request = CHAT.build_request(who, Prompt("s", "u"), "sk-canary")
@@ -96,7 +94,7 @@ def send(
     return by.send(request, charge) if charge.reserve() else None
 
 
-def outcome(sent: Reply | Unsent | None) -> tuple[str, int]:
+def outcome(sent: Reply | None) -> tuple[str, int]:
     """The failure kind, or "answered", and the number of attempts."""
     assert isinstance(sent, Reply), sent
     held = sent.outcome
@@ -114,7 +112,7 @@ def test_who_rests_sends_nothing_not_even_a_retry(provider: Replaying) -> None:
 
     by = sender(Resting())
     assert outcome(send(provider, by)) == ("http", 1)
-    assert (len(provider.seen), send(provider, by)) == (1, Unsent())
+    assert (len(provider.seen), send(provider, by)) == (1, None)
 
 
 def test_a_good_answer_is_sent_once(provider: Replaying) -> None:
@@ -174,7 +172,7 @@ def test_what_will_not_pass_is_sent_once(
     assert isinstance(sent, Reply)
     assert (sent.pause, stop.seconds, len(provider.seen)) == (pause, [], 1)
     # its other threads heed the pause
-    assert (send(provider, by) == Unsent()) is (pause is not None)
+    assert (send(provider, by) is None) is (pause is not None)
 
 
 RESET = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m5s"}
@@ -531,12 +529,12 @@ def test_what_is_not_sent_costs_nothing(provider: Replaying) -> None:
     prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
     stopped, account = threading.Event(), budget(1)
     stopped.set()
-    assert send(provider, sender(stopped), account, **prices) == Unsent()
+    assert send(provider, sender(stopped), account, **prices) is None
     assert account.run_spent.total() == 0
     provider.follow({"m": [{"status": 401}]})
     resting = sender(Waits())
     assert outcome(send(provider, resting, account, **prices)) == ("auth", 1)
-    assert send(provider, resting, account, **prices) == Unsent()
+    assert send(provider, resting, account, **prices) is None
     assert account.run_spent.total() == 0
 
 

@@ -28,7 +28,7 @@ from store.polls.locks import is_held
 from store.polls.poller import Plan, take_turn
 from store.polls.report import ask_whether_there, pause_in_words, quote, status_of
 from store.polls.schedule import LOCK, DayClosing, confirmed_time, other_owner
-from store.polls.secrets import Unready, mistakes
+from store.polls.secrets import mistakes
 from store.polls.session import ANSWERED, LEFT, NOT_ASKED, PollSession, Summary, in_usd
 from store.rankings.certainty import Certainty
 from store.rankings.sentences import plural
@@ -338,7 +338,7 @@ def _ask_one(
         try:
             if not take_turn(run.session, name, plan, result, notify):
                 return
-        except (Unready, SettingsError, HistoryError, OSError) as error:
+        except (SettingsError, HistoryError, OSError) as error:
             result.fault = f"{error}"
             return
         advance(result.looked_at - before)

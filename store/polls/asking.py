@@ -19,7 +19,7 @@ from store.polls.due import Pair
 from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Reply, Request, Response
 from store.polls.providers.provider import Prompt, prompt
-from store.polls.sending import Limits, Sender, Unsent
+from store.polls.sending import Limits, Sender
 from store.polls.spending import Charge
 from store.records import (
     Answer,
@@ -108,15 +108,15 @@ def reserve_each(assistant: Assistant, question: str) -> int:
     return reserve_of(priced, question)
 
 
-def ask(pair: Pair, sender: Sender, charge: Charge) -> Reply | Unsent:
-    """Ask an assistant a category's question; ``charge`` has its reserve.
+def ask(pair: Pair, sender: Sender, charge: Charge) -> Reply | None:
+    """Ask an assistant a category's question, if it may be sent; ``charge`` has its reserve.
 
     An unexpected exception is a failure like any other, and its traceback is logged.
     """
     question = pair.category.question
     try:
         reply = sender.send(request_for(pair.assistant, question, sender.secret), charge)
-        if isinstance(reply, Reply) and reply.failure == "truncated":
+        if reply and reply.failure == "truncated":
             reply = _ask_with_more_room(question, sender, charge, reply)
     except Exception:  # noqa: BLE001 - else one odd reply would end the polls of all others
         return _unexpected(pair.assistant, pair.slug, sender.secret)
@@ -156,7 +156,7 @@ def _ask_with_more_room(question: str, sender: Sender, charge: Charge, first: Re
         return first
     charge.amount = reserve_of(wider, question)
     second = sender.send(request, charge) if charge.reserve() else None
-    if not isinstance(second, Reply):
+    if second is None:
         return first
     counts = [reply.tokens for reply in (first, second) if reply.tokens]
     note = "the first answer was cut off; asked again with twice the output limit"

@@ -23,7 +23,6 @@ from store.polls.prices import at_reduced_price, micros
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import Response, read_object, text
 from store.polls.providers.provider import UNASKED, Remote, Result, match
-from store.polls.secrets import Unready
 from store.polls.session import CANCELLED, ENDING, PollSession, Summary
 from store.polls.spending import Charge
 from store.records import Assistant, Failure, Poll
@@ -60,7 +59,7 @@ def send_batch(
 
     Raises:
         OSError: the batch cannot be written down, or the day's sum; nothing was sent.
-        Unready: the assistant's key is missing.
+        SettingsError: the assistant's key is missing.
     """
     if fault := session.clock.fault():
         summary.fault = fault
@@ -114,7 +113,7 @@ def follow_batches(
         else:
             try:
                 batches = AssistantBatches(session, batch.assistant, summary)
-            except (Unready, SettingsError) as error:
+            except SettingsError as error:
                 summary.wrong.append(f"A batch of {name} cannot be looked after: {error}.")
             else:
                 batches.follow(batches.cancel(batch) if cancel else batch)
@@ -132,14 +131,14 @@ class AssistantBatches:
     What comes of them goes into the ``summary``.
 
     Raises:
-        Unready, SettingsError: the assistant's key or queue is missing.
+        SettingsError: the assistant's key or queue is missing.
     """
 
     def __init__(self, session: PollSession, assistant: Assistant, summary: Summary) -> None:
         sender = session.sender(assistant, size=SIZE)
         queue = queue_of(assistant)
         if queue is None:
-            raise Unready(f"{assistant.name}: no queue for its batches is known")
+            raise SettingsError(f"{assistant.name}: no queue for its batches is known")
         self._call = sender.call
         self._queue = queue(assistant, sender.secret)
         self._session = session

@@ -24,7 +24,6 @@ from store.polls.batches import WORTH_IT, follow_batches, send_batch
 from store.polls.due import Pair, Rounds
 from store.polls.locks import turn
 from store.polls.providers.envelopes import Reply
-from store.polls.sending import Unsent
 from store.polls.session import IN_BATCH, LEFT, PollSession, Summary
 from store.polls.spending import Charge
 from store.rankings.poll_states import IN_A_ROW
@@ -80,7 +79,7 @@ def take_turn(
 
     Raises:
         HistoryError, OSError: it cannot be known what was asked, or a lock or batch not be used.
-        Unready, SettingsError: the assistant lacks what it needs.
+        SettingsError: the assistant lacks what it needs.
     """
     with turn(session.locks, name, session.stop, notify) as is_held:
         if not is_held:
@@ -117,7 +116,7 @@ class Questions:
         self._to_start = 0
         self._flights: dict[Charge, tuple[Pair, float]] = {}
         """The questions on their way, and when they are given up, in monotonic seconds."""
-        self._landed: queue.SimpleQueue[tuple[Charge, Reply | Unsent]] = queue.SimpleQueue()
+        self._landed: queue.SimpleQueue[tuple[Charge, Reply | None]] = queue.SimpleQueue()
 
     def ask(self) -> None:
         """Ask what is waiting, in a batch or directly, unless the assistant is paused."""
@@ -167,7 +166,7 @@ class Questions:
         stopped = Failure("interrupted", "The poll was stopped while it was on its way.")
         for charge in tuple(self._flights):
             is_sent = charge.sent_at is not None
-            self._conclude(charge, Reply(outcome=stopped) if is_sent else Unsent())
+            self._conclude(charge, Reply(outcome=stopped) if is_sent else None)
 
     def _start(self) -> None:
         """Begin to ask the first pair, unless it is not to be asked; or leave it for later."""
@@ -229,16 +228,16 @@ class Questions:
             sentence = f"The poll took over {self._sender.limits.total:g} seconds."
             self._conclude(charge, Reply(outcome=Failure("timeout", sentence)))
 
-    def _conclude(self, charge: Charge, reply: Reply | Unsent) -> None:
+    def _conclude(self, charge: Charge, reply: Reply | None) -> None:
         """Record what came of a question that was on its way, and count it."""
         pair, _ = self._flights.pop(charge)
         self._summary.unknown_usd += charge.unknown / 1e6
         self._keep(pair, reply)
 
-    def _keep(self, pair: Pair, reply: Reply | Unsent) -> None:
-        if isinstance(reply, Unsent):
+    def _keep(self, pair: Pair, reply: Reply | None) -> None:
+        if reply is None:
             self._summary.count(LEFT)
-            self._summary.fault = self._summary.fault or reply.reason
+            self._summary.fault = self._summary.fault or self._session.clock.fault()
             return
         question, key = pair.category.question, self._sender.secret
         poll = poll_of(pair.assistant, pair.slug, question, reply, key)

@@ -19,8 +19,7 @@ from store.polls.locks import is_held, path_of
 from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Tokens
 from store.polls.providers.provider import Prompt
-from store.polls.secrets import FAILURE_PART, Unready, redact
-from store.polls.sending import Unsent
+from store.polls.secrets import FAILURE_PART, redact
 from store.polls.session import PollSession
 from store.polls.spending import Charge
 from store.rankings.poll_states import Pause, outage
@@ -71,7 +70,7 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
     try:
         session.check_prices(assistant)
         session.sender(assistant)
-    except (Unready, SettingsError) as error:
+    except SettingsError as error:
         wrong.append(f"{error}.")
     wrong += [late(batch) for batch in batches if batch.age(now) > CANCEL_AFTER]
     return [f"{name}: {', '.join(parts)}", *wrong]
@@ -180,10 +179,10 @@ def ask_whether_there(
         if not charge.reserve():
             return f"{name}: not asked, for {session.budget.reached(charge.amount, name)}", False
         reply = sender.send(request, charge)
-    except (Unready, SettingsError, OSError) as error:
+    except (SettingsError, OSError) as error:
         return f"{error}.", False
-    if isinstance(reply, Unsent):
-        return f"{name}: not asked; {reply.reason or 'it was stopped'}", False
+    if reply is None:
+        return f"{name}: not asked; {session.clock.fault() or 'it was stopped'}", False
     if isinstance(reply.outcome, Failure):
         said = redact(sender.secret, reply.outcome.error, part=FAILURE_PART)
         return f"{name}: {said}", False

@@ -35,7 +35,6 @@ from store.polls.clocks import Clock
 from store.polls.due import PollingReader, Rounds
 from store.polls.locks import FOLDER, lock
 from store.polls.poller import MOST, Plan, take_turn
-from store.polls.secrets import Unready
 from store.polls.session import LEFT, PollSession, Summary
 from store.rankings.poll_states import ScheduleState
 from store.records import Problem
@@ -216,7 +215,7 @@ class Schedule:
         before = status.faults
         try:
             self._take_turn(status)
-        except (Unready, SettingsError) as error:
+        except SettingsError as error:
             status.faults = {f"{error}": f"{name} lacks what it needs to be asked; see the log."}
         except (HistoryError, OSError) as error:
             public = f"{name} is not asked: history or .locks cannot be used; see the log."

@@ -19,6 +19,7 @@ from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import LOOPBACK, of_host
 from store.rankings.sentences import listed
 from store.records import Assistant, Problem, Site
+from store.settings import SettingsError
 
 REDACTED = "[redacted]"
 SHORTEST = 8
@@ -51,21 +52,16 @@ Mistake = tuple[str | None, str, Literal["error", "warning"]]
 """A member of an assistant, or ``None`` for the whole; a sentence; how grave it is."""
 
 
-class Unready(Exception):
-    """An assistant cannot be asked; the sentence says what to set."""
-
-
 def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | None:
     """Return an assistant's API key, or ``None`` if it needs none.
 
     Raises:
-        Unready: it has a fault, or its key is missing or cannot be sent in a header.
-        SettingsError: the file that should hold the key cannot be read.
+        SettingsError: it has a fault, or its key is missing or cannot be read or sent.
     """
     name = assistant.name
     for member, fault in faults(assistant):
         where = f" at {member}" if member else ""
-        raise Unready(f"{name}, models.json{where}: {fault}")
+        raise SettingsError(f"{name}, models.json{where}: {fault}")
     if not assistant.key_env:
         return None
     key = secret(assistant.key_env)
@@ -74,9 +70,9 @@ def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | N
     is_shown = is_name or assistant.key_env in KEY_OWNERS
     variable = assistant.key_env if is_shown else "that its key_env names"
     if not key:
-        raise Unready(f"{name}: the environment variable {variable} is not set")
+        raise SettingsError(f"{name}: the environment variable {variable} is not set")
     if not (key.isascii() and key.isprintable() and " " not in key):
-        raise Unready(
+        raise SettingsError(
             f"{name}: the environment variable {variable} does not hold an API key: "
             "it has a space, a line break or a letter that is not ASCII"
         )

@@ -51,12 +51,6 @@ FLEX_LIMITS = Limits(read=900, total=2700)
 """OpenAI advises to wait 15 minutes for an answer in this tier, Google says 1 to 15."""
 
 
-class Unsent(Struct, frozen=True):
-    """Nothing was sent; a ``reason`` forbids it for all the assistant's questions."""
-
-    reason: str | None = None
-
-
 class RateLimiter:
     """Spaces requests out evenly over time, whichever thread sends them."""
 
@@ -119,8 +113,8 @@ class Sender:
         """Send nothing more, not even the retries of questions that are on their way."""
         self._is_paused = True
 
-    def send(self, request: Request, charge: Charge) -> Reply | Unsent:
-        """Send a request, and retry where that may help within ``limits``.
+    def send(self, request: Request, charge: Charge) -> Reply | None:
+        """Send a request, and retry where that may help; ``None`` if it was not sent at all.
 
         The caller has reserved the first attempt of ``charge``. Each attempt is settled here, since
         one that failed may be billed.
@@ -130,12 +124,12 @@ class Sender:
         for attempt in range(1, self.limits.attempts + 1):
             if attempt > 1 and not charge.reserve():
                 break
-            barred = None if self._pace.wait(self._stop) else Unsent()
+            is_its_turn = self._pace.wait(self._stop)
             sent_at = self.elapsed() if charge.sent_at is None else charge.sent_at
             deadline = sent_at + self.limits.total
-            if barred := barred or self._barred(deadline):
+            if not is_its_turn or self._is_barred(deadline):
                 charge.settle(0)
-                return self._stopped(reply) if self._stop.is_set() else reply or barred
+                return self._stopped(reply) if self._stop.is_set() else reply
             charge.sent_at = sent_at
             reply, wait = self._attempt(request, charge, attempt, deadline)
             timeouts += reply.failure == "timeout"
@@ -144,7 +138,7 @@ class Sender:
                 break
             if self._stop.wait(wait):
                 return self._stopped(reply)
-        return reply or Unsent()
+        return reply
 
     def call(self, request: Request) -> Response:
         """Send a request that asks no question, once; the clock compares its ``Date``.
@@ -152,10 +146,9 @@ class Sender:
         It runs on a daemon thread, which is left to itself when it takes too long.
         """
         deadline = self.elapsed() + self.limits.total
-        if not self._pace.wait(self._stop):
-            return lost("interrupted", "It was stopped before it was sent.", is_free=True)
-        if barred := self._barred(deadline):
-            return lost("interrupted", barred.reason or "It was not sent.", is_free=True)
+        if not self._pace.wait(self._stop) or self._is_barred(deadline):
+            why = self._clock.fault() or "It was stopped before it was sent."
+            return lost("interrupted", why, is_free=True)
         began = self._clock.now()
         box: queue.SimpleQueue[Response] = queue.SimpleQueue()
 
@@ -172,12 +165,9 @@ class Sender:
         self._clock.compare(clocks.date(response.headers), began, self.assistant.name)
         return response
 
-    def _barred(self, deadline: float) -> Unsent | None:
-        """Return why nothing may be sent any more, if so."""
-        if self._is_paused or self.elapsed() > deadline:
-            return Unsent()
-        fault = self._clock.fault()
-        return Unsent(fault) if fault else None
+    def _is_barred(self, deadline: float) -> bool:
+        """Return whether nothing may be sent any more."""
+        return self._is_paused or self.elapsed() > deadline or self._clock.fault() is not None
 
     def _attempt(
         self, request: Request, charge: Charge, attempt: int, deadline: float
@@ -199,10 +189,10 @@ class Sender:
         self._is_paused = self._is_paused or pause is not None
         return replace(reply, latency_ms=latency, attempts=attempt, pause=pause), wait
 
-    def _stopped(self, reply: Reply | None) -> Reply | Unsent:
+    def _stopped(self, reply: Reply | None) -> Reply | None:
         """Return the end of a poll that was stopped while it waited."""
         failure = Failure("interrupted", "The poll was stopped while it waited to ask again.")
-        return replace(reply, outcome=failure, pause=None, at=None) if reply else Unsent()
+        return replace(reply, outcome=failure, pause=None, at=None) if reply else None
 
     def _next_step(
         self, response: Response, reply: Reply, attempt: int

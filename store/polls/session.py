@@ -18,7 +18,7 @@ from store.polls.due import Key, Pair, PollingReader, PollingState, Rounds
 from store.polls.locks import FOLDER
 from store.polls.prices import micros, missing_prices
 from store.polls.providers.envelopes import Reply
-from store.polls.secrets import Unready, key_of
+from store.polls.secrets import key_of
 from store.polls.sending import FLEX_LIMITS, Limits, Sender
 from store.polls.spending import Budget
 from store.rankings.poll_states import Pause, cooldown
@@ -136,11 +136,11 @@ class PollSession:
         self._record = record
 
     def check_prices(self, assistant: Assistant) -> None:
-        """Raise :class:`Unready` if an assistant cannot be paid under a limit of money."""
+        """Raise ``SettingsError`` if an assistant cannot be paid under a limit of money."""
         is_limited = (self.budget.daily_usd, self.budget.run_usd) != (None, None)
         if is_limited and (missing := missing_prices(assistant)):
             needed = f"a limit of money needs {listed(missing)} in models.json"
-            raise Unready(f"{assistant.name}: {needed}")
+            raise SettingsError(f"{assistant.name}: {needed}")
 
     def share_among(
         self, assistants: Iterable[Assistant], state: PollingState, time: datetime
@@ -175,8 +175,7 @@ class PollSession:
         """Return what sends an assistant's requests; ``size`` is that of long replies in bytes.
 
         Raises:
-            Unready: its entry in models.json has a fault, or its key is missing or cannot be sent.
-            SettingsError: the file of its key cannot be read.
+            SettingsError: its entry in models.json has a fault, or its key is missing or of no use.
         """
         limits = FLEX_LIMITS if assistant.tier == "flex" else self.limits
         return Sender(
@@ -192,7 +191,7 @@ class PollSession:
         """Return whether it lacks nothing that it needs, and is not paused at a time."""
         try:
             self.sender(assistant)
-        except (Unready, SettingsError):
+        except SettingsError:
             return False
         return state.pause_of(assistant.name, time) is None
 
