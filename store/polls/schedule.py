@@ -1,7 +1,7 @@
 """Polling on schedule: one process of all, one APScheduler job for each assistant, closed days.
 
 The process that holds the scheduler's lock keeps a job for each assistant; the others try the lock
-every second, which falls free when its holder dies. Each job now and then takes a turn, so that a
+every second, which falls free when its holder dies. Each job takes a turn at every tick, so that a
 round is spread over a day. What is due and paused follows from history: a restart forgets nothing.
 """
 
@@ -14,7 +14,7 @@ import pwd
 import signal
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -50,8 +50,6 @@ STOP_TIMEOUT = 8.0
 """Seconds that a stopping process gives its last polls to be recorded."""
 HOUR = 3600.0
 """Seconds without polls after a fault of the program: it may be met again, and paid for."""
-FOLLOW_TURNS = 5
-"""Turns of an assistant between looks at its batches: five minutes at the usual tick of 60 s."""
 LATE_TICKS = 10
 """Ticks without a run of ``_look``, and at least a minute, after which health says so."""
 
@@ -82,7 +80,7 @@ class Schedule:
         self._elected = ExitStack()
         self._is_elected = False
         self._looked_at = time.monotonic()
-        self._jobs_kept_at = -math.inf
+        self._jobs_ran_at = -math.inf
         self._busy: set[str] = set()
         self._fault: str | None = None
         self._blocker: Problem | None = None
@@ -92,15 +90,19 @@ class Schedule:
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
             executors={"default": ThreadPoolExecutor(64)},
-            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
+            job_defaults={"misfire_grace_time": None},
         )
 
     def start(self) -> None:
         """Begin to stand for election, and to poll once elected."""
-        seconds = min(1.0, self._settings.poll_tick)
-        now = datetime.now(UTC)
-        self._scheduler.add_job(self._look, "interval", seconds=seconds, id=LOCK, next_run_time=now)
         self._scheduler.start()
+        threading.Thread(target=self._keep_looking, name="schedule", daemon=True).start()
+
+    def _keep_looking(self) -> None:
+        """Have the schedule looked after, by seconds that count on when the clock is set back."""
+        while not self._stop.is_set():
+            self._scheduler.add_job(self._look, id=LOCK, replace_existing=True)
+            self._stop.wait(min(1.0, self._settings.poll_tick))
 
     def status(self) -> ScheduleState:
         """Return how the schedule stands, for :mod:`store.web.health`."""
@@ -149,7 +151,7 @@ class Schedule:
         signal.raise_signal(number)
 
     def _look(self) -> None:
-        """Try to be the one process that polls; as such, keep the jobs and close days."""
+        """Try to be the one process that polls; as such, let jobs run and close days."""
         self._looked_at = time.monotonic()
         self._busy.add(LOCK)
         try:
@@ -164,9 +166,9 @@ class Schedule:
                 log.info("this process polls on schedule")
                 if owner := other_owner(self._settings):
                     log.warning("%s, whose data it is, cannot use what root adds", owner)
-            if self._looked_at >= self._jobs_kept_at + self._settings.poll_tick:
-                self._jobs_kept_at = self._looked_at
-                self._keep_jobs()
+            if self._looked_at >= self._jobs_ran_at + self._settings.poll_tick:
+                self._jobs_ran_at = self._looked_at
+                self._run_jobs()
                 self._closing.look(confirmed_time(self._clock, self._store.snapshot.catalogue))
                 self._fault = None
         except Exception as error:  # any would end all polling, unseen
@@ -178,32 +180,19 @@ class Schedule:
         finally:
             self._busy.discard(LOCK)
 
-    def _keep_jobs(self) -> None:
-        """Give every assistant a job, also one that is gone while a batch of it is open."""
+    def _run_jobs(self) -> None:
+        """Run a job for every assistant, also for one that is gone while a batch of it is open."""
         self._store.keep_current()
         if (blocker := self._store.snapshot.blocks_polling) and blocker != self._blocker:
             log.warning("nothing is polled until this is mended: %s", blocker)
         self._blocker = blocker
         names = {assistant.name for assistant in self._store.snapshot.catalogue.assistants}
         names |= {batch.assistant.name for batch in self._files.all() if batch.is_open}
-        now = datetime.now(UTC)
-        jobs = {job.id: job for job in self._scheduler.get_jobs() if job.id != LOCK}
-        for name in jobs.keys() - names:
-            self._scheduler.remove_job(name)
-            self._statuses.pop(name, None)
-        for job in jobs.values():
-            if job.next_run_time > now + timedelta(seconds=2 * self._settings.poll_tick):
-                job.modify(next_run_time=now)  # the clock was set back
-        for name in sorted(names - jobs.keys()):
-            self._statuses[name] = AssistantStatus(name)
-            self._scheduler.add_job(
-                self._job,
-                "interval",
-                seconds=self._settings.poll_tick,
-                id=name,
-                args=[name],
-                next_run_time=now,
-            )
+        for name in self._statuses.keys() - names:
+            del self._statuses[name]
+        for name in sorted(names):
+            # one that still runs is not run twice
+            self._scheduler.add_job(self._job, id=name, args=[name], replace_existing=True)
 
     def _job(self, name: str) -> None:
         """Look after one assistant; what needs a person is logged once."""
@@ -237,11 +226,7 @@ class Schedule:
         """
         catalogue = self._store.snapshot.catalogue
         answers = len(catalogue.categories) * Rounds.of(catalogue.site).most
-        status.turns += 1
-        plan = Plan(
-            most=min(MOST, math.ceil(answers * self._settings.poll_tick / DAY)),
-            follow=status.turns % FOLLOW_TURNS == 1,
-        )
+        plan = Plan(most=min(MOST, math.ceil(answers * self._settings.poll_tick / DAY)))
         session = PollSession(
             self._settings, catalogue, self._polling, self._store.record, self._stop
         )
@@ -254,39 +239,34 @@ class Schedule:
             reasons = "".join(f"; {what}: {why}" for what, why in sorted(summary.reasons.items()))
             level = logging.WARNING if reasons else logging.INFO
             log.log(level, "%s: %s%s", status.name, summary, reasons)
-        status.take_in(summary, is_followed=plan.follow)
+        status.take_in(summary)
 
 
 class AssistantStatus(Struct):
     """The state of an assistant when its job last looked after it, with the summary of that turn.
 
-    ``faults`` need a person: the sentence of the log, and one that anybody may read. What is
-    ``wrong`` with batches is one of them if it is ``lasting``: a connection may fail once.
+    ``faults`` need a person: the sentence of the log, and one that anybody may read. What is wrong
+    with batches is one of them from the second turn on: a connection may fail once.
     """
 
     name: str
-    turns: int = 0
     resumes_at: float = -math.inf
     summary: Summary = field(default_factory=Summary)
     faults: Mapping[str, str] = {}
-    wrong: Sequence[str] = ()
-    lasting: Sequence[str] = ()
 
-    def take_in(self, summary: Summary, *, is_followed: bool) -> None:
-        """Take in the summary of a turn, which looked at batches too if ``is_followed``."""
+    def take_in(self, summary: Summary) -> None:
+        """Take in the summary of a turn."""
         if summary.pause and summary.pause != self.summary.pause:
             log.warning("%s is paused %s", self.name, summary.pause)
         if summary.limit and summary.limit != self.summary.limit:
             log.info("%s is not asked on: %s", self.name, summary.limit)
+        lasting = [sentence for sentence in summary.wrong if sentence in self.summary.wrong]
         self.summary = summary
-        if is_followed:
-            self.lasting = [sentence for sentence in summary.wrong if sentence in self.wrong]
-            self.wrong = summary.wrong
         faults = {summary.fault: summary.fault} if summary.fault else {}
         if reason := summary.reasons.get(LEFT):
             faults[reason] = f"Some of what is due is not asked: {reason}."
         public_fault = f"A batch of {self.name} has a fault; see the log."
-        self.faults = faults | dict.fromkeys(self.lasting, public_fault)
+        self.faults = faults | dict.fromkeys(lasting, public_fault)
 
 
 class DayClosing:
