@@ -27,13 +27,12 @@ from store.polls.asking import (
     reserve_of,
 )
 from store.polls.due import Pair
-from store.polls.prices import at_reduced_price
 from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Response
 from store.polls.providers.provider import prompt
 from store.polls.secrets import faults
 from store.polls.sending import Limits, Sender
-from store.polls.spending import Budget, Charge
+from store.polls.spending import Budget, Charge, at_reduced_price
 from store.records import Assistant, Poll, Usage
 
 NOW = datetime(2026, 11, 2, 6, tzinfo=UTC)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.polls.answer_parsing import read
-from store.polls.prices import at_most
 from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Reply, Request, Response, Tokens
 from store.polls.providers.provider import ANSWER_SCHEMA, Prompt, prompt
+from store.polls.spending import at_most
 from store.records import Answer, Assistant, Failure
 
 REPLIES = Path(__file__).parent / "data" / "replies"

@@ -21,11 +21,10 @@ from store.line_codec import decode_line, encode_line
 from store.polls.asking import UNEXPECTED, ask, poll_of, reserve_of
 from store.polls.clocks import Clock
 from store.polls.due import Pair
-from store.polls.prices import micros
 from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Reply
 from store.polls.sending import Limits, Sender
-from store.polls.spending import Budget, Charge
+from store.polls.spending import Budget, Charge, micros
 from store.records import Assistant, Poll
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from store.polls.prices import missing_prices
 from store.polls.secrets import (
     PASTED,
     SHORTEST,
@@ -16,6 +15,7 @@ from store.polls.secrets import (
     redact,
     redact_body,
 )
+from store.polls.spending import missing_prices
 from store.records import Assistant, Models
 from store.settings import SettingsError
 

@@ -13,9 +13,17 @@ from hypothesis import strategies as st
 from processes import ROOT
 
 from store.polls.locks import DamagedFileError
-from store.polls.prices import UNCOUNTED, at_most, check_cost, missing_prices, price_of, usd
 from store.polls.providers.envelopes import Reply, Tokens
-from store.polls.spending import Budget, Charge
+from store.polls.spending import (
+    UNCOUNTED,
+    Budget,
+    Charge,
+    at_most,
+    check_cost,
+    missing_prices,
+    price_of,
+    usd,
+)
 from store.records import MOST_USD, Assistant
 
 

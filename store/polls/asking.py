@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from store.disk import write_durably
 from store.line_codec import decode_line, encode_line
-from store.polls import answer_parsing, prices, secrets
+from store.polls import answer_parsing, secrets, spending
 from store.polls.due import Pair
 from store.polls.providers import PROVIDERS
 from store.polls.providers.envelopes import Reply, Request, Response
@@ -94,17 +94,17 @@ def cost_at_most(assistant: Assistant, question: str) -> float | None:
         return 0
     if assistant.base_url is None or assistant.model is None:
         return None
-    return prices.most_usd(assistant, request_for(assistant, question).body)
+    return spending.most_usd(assistant, request_for(assistant, question).body)
 
 
 def reserve_of(assistant: Assistant, question: str) -> int:
     """Return the micro-dollars to reserve for asking once; without prices that is nothing."""
-    return prices.micros(cost_at_most(assistant, question) or 0)
+    return spending.micros(cost_at_most(assistant, question) or 0)
 
 
 def reserve_each(assistant: Assistant, question: str) -> int:
     """Return the micro-dollars that are reserved for a question in the way it is asked."""
-    priced = prices.at_reduced_price(assistant) if assistant.batch else assistant
+    priced = spending.at_reduced_price(assistant) if assistant.batch else assistant
     return reserve_of(priced, question)
 
 
@@ -132,7 +132,7 @@ def read_result(
     """
     try:
         reply = PROVIDERS[assistant.api].read_reply(result)
-        reply = prices.check_cost(assistant, reserve_of(assistant, question), reply)
+        reply = spending.check_cost(assistant, reserve_of(assistant, question), reply)
     except Exception:  # noqa: BLE001 - else one odd result would keep all others from history
         reply = _unexpected(assistant, slug, None)
     pause = Limits().pause if reply.lasting else None
@@ -185,7 +185,7 @@ def poll_of(
             error = f'{error} It begins: "{_shown(failure.excerpt, key)}"'
         usage = None
         if tokens := reply.tokens:
-            cost = prices.price_of(assistant, reply)
+            cost = spending.price_of(assistant, reply)
             usage = Usage(tokens.input, tokens.output, cost, tokens.searches)
         attempts = (f"sent {reply.attempts} times",) if reply.attempts > 1 else ()
         poll = Poll(

@@ -19,12 +19,11 @@ from store.history import History, HistoryError
 from store.polls.asking import SHOWN, poll_of, read_result, request_for, reserve_of
 from store.polls.batch_files import Asking, Batch
 from store.polls.due import Pair
-from store.polls.prices import at_reduced_price, micros
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import Response, read_object, text
 from store.polls.providers.provider import UNASKED, Remote, Result, match
 from store.polls.session import CANCELLED, ENDING, PollSession, Summary
-from store.polls.spending import Charge
+from store.polls.spending import Charge, at_reduced_price, micros
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
 from store.text import clean, rfc3339

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from store.polls import prices
+from store.polls import spending
 from store.polls.asking import request_for, reserve_each
 from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, WORTH_IT, late
@@ -59,7 +59,7 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
     parts += [f"spent today {spent:.2f} USD"] if spent else []
     parts.append(f"last success {answered or 'never'}")
     category = next(iter(catalogue.categories.values()), None)
-    if category and assistant.api != "sample" and not prices.missing_prices(assistant):
+    if category and assistant.api != "sample" and not spending.missing_prices(assistant):
         with suppress(OSError):  # said as a fault of the whole
             limit = session.budget.reached(reserve_each(assistant, category.question), name)
             parts += [limit] if limit else []
@@ -110,7 +110,7 @@ def quote(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> list[
         is_batched = is_due and assistant.batch and len(lane) >= WORTH_IT
         is_batched = is_batched and not session.files.pause_of(assistant, session.clock.now())
         bodies = (request_for(assistant, pair.category.question).body for pair in lane)
-        tokens = sum((prices.at_most(assistant, body) for body in bodies), Tokens(0, 0))
+        tokens = sum((spending.at_most(assistant, body) for body in bodies), Tokens(0, 0))
         costs = _costs(assistant, len(lane), tokens, is_batched=is_batched)
         way = " in batches" if is_batched else " in the flex tier" if assistant.tier else ""
         price = "price unknown"
@@ -145,14 +145,14 @@ def _costs(
 
     The flex tier may answer in the ordinary one, at its price.
     """
-    cheap = prices.at_reduced_price(assistant) if is_batched or assistant.tier else assistant
+    cheap = spending.at_reduced_price(assistant) if is_batched or assistant.tier else assistant
     likely = Tokens(
         round(tokens.input * EXPECTED_INPUT),
         round(tokens.output * EXPECTED_OUTPUT),
         calls if assistant.web_search else 0,
     )
-    expected = prices.usd(cheap, likely)
-    most = prices.usd(cheap if is_batched else assistant, tokens)
+    expected = spending.usd(cheap, likely)
+    most = spending.usd(cheap if is_batched else assistant, tokens)
     return None if expected is None or most is None else (expected, most)
 
 
@@ -174,7 +174,7 @@ def ask_whether_there(
     try:
         sender = session.sender(plain)
         request = PROVIDERS[plain.api].build_request(plain, PROMPT, sender.secret)
-        most = prices.micros(prices.most_usd(plain, request.body) or 0)
+        most = spending.micros(spending.most_usd(plain, request.body) or 0)
         charge = Charge(session.budget, most, name)
         if not charge.reserve():
             return f"{name}: not asked, for {session.budget.reached(charge.amount, name)}", False
@@ -186,7 +186,7 @@ def ask_whether_there(
     if isinstance(reply.outcome, Failure):
         said = redact(sender.secret, reply.outcome.error, part=FAILURE_PART)
         return f"{name}: {said}", False
-    cost = prices.price_of(plain, reply)
+    cost = spending.price_of(plain, reply)
     unpriced = "at a price that models.json does not give" if reply.tokens else "tokens not counted"
     price = unpriced if cost is None else f"{cost:.6f} USD"
     tier = f" in tier {reply.tier}" if assistant.tier else ""

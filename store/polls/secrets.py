@@ -14,9 +14,9 @@ import msgspec
 
 from store.data_file import JsonPath
 from store.files import Catalogue, Files
-from store.polls.prices import missing_prices
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.envelopes import LOOPBACK, of_host
+from store.polls.spending import missing_prices
 from store.rankings.sentences import listed
 from store.records import Assistant, Problem, Site
 from store.settings import SettingsError
