@@ -22,7 +22,7 @@ from replaying import answer_text, envelope, serving
 from store.history import History
 from store.polls import sample as sample_assistant
 from store.polls.locks import lock, path_of
-from store.polls.providers.envelopes import Reply
+from store.polls.providers.provider import Reply
 from store.records import Failure, Poll
 from store.text import rfc3339
 

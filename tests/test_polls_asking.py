@@ -18,6 +18,7 @@ from replaying import Replaying, answer_text, envelope
 
 from store.files import Files
 from store.history import History
+from store.polls.answers import prompt
 from store.polls.asking import (
     FOLDER,
     ask,
@@ -28,8 +29,7 @@ from store.polls.asking import (
 )
 from store.polls.due import Pair
 from store.polls.providers import PROVIDERS
-from store.polls.providers.envelopes import Response
-from store.polls.providers.provider import prompt
+from store.polls.providers.provider import Response
 from store.polls.secrets import faults
 from store.polls.sending import Limits, Sender
 from store.polls.spending import Budget, Charge, at_reduced_price

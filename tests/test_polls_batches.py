@@ -113,7 +113,7 @@ def test_an_answer_names_what_its_batch_was_sent_with(
     """An update that asks in another way meanwhile does not change what was asked."""
     openai.begin()
     asked = openai.data.batches()[0].instrument
-    monkeypatch.setattr("store.polls.providers.provider.SYSTEM", "Say something else.")
+    monkeypatch.setattr("store.polls.answers.SYSTEM", "Say something else.")
     openai.follow()
     assert {poll.instrument for poll in openai.data.polls()} == {asked}
     assert (openai.data.directory / f"instruments/{asked}.json").is_file()

@@ -24,8 +24,7 @@ from processes import free_port, reached, until
 from store.polls.asking import request_for
 from store.polls.batches import follow_batches, send_batch
 from store.polls.providers import PROVIDERS, queue_of
-from store.polls.providers.envelopes import Response, read_object
-from store.polls.providers.provider import Items, Queue, Remote
+from store.polls.providers.provider import Items, Queue, Remote, Response, read_object
 from store.polls.session import Summary
 from store.records import Assistant
 

@@ -16,7 +16,7 @@ from raw_provider import raw_provider
 from replaying import Replaying, Step, answer_text, envelope
 
 from store.history import History, HistoryError
-from store.polls import answer_parsing
+from store.polls import answers
 from store.polls.sending import Limits
 
 
@@ -225,7 +225,7 @@ def test_a_fault_of_the_program_is_one_failed_poll(
     def broken(_: str) -> object:
         raise ZeroDivisionError(CANARY)
 
-    monkeypatch.setattr(answer_parsing, "read", broken)
+    monkeypatch.setattr(answers, "read", broken)
     assert session.due().outcomes == {"http": 3}
     assert failures(session) == ["http"] * 3
     assert "ZeroDivisionError: [redacted]" in caplog.text

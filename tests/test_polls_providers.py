@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.polls.answer_parsing import read
+from store.polls.answers import ANSWER_SCHEMA, Prompt, prompt, read
 from store.polls.providers import PROVIDERS
-from store.polls.providers.envelopes import Reply, Request, Response, Tokens
-from store.polls.providers.provider import ANSWER_SCHEMA, Prompt, prompt
+from store.polls.providers.provider import Reply, Request, Response, Tokens
 from store.polls.spending import at_most
 from store.records import Answer, Assistant, Failure
 

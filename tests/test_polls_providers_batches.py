@@ -7,10 +7,9 @@ import pytest
 
 from store.polls.providers import queue_of
 from store.polls.providers.anthropic import AnthropicQueue
-from store.polls.providers.envelopes import Response, lost, read_object
 from store.polls.providers.gemini import GeminiQueue
 from store.polls.providers.openai import OpenAIQueue, XAIQueue
-from store.polls.providers.provider import UNASKED, grpc_error
+from store.polls.providers.provider import UNASKED, Response, grpc_error, lost, read_object
 from store.polls.secrets import why_no_batches
 from store.records import Assistant
 

@@ -22,7 +22,7 @@ from store.polls.asking import UNEXPECTED, ask, poll_of, reserve_of
 from store.polls.clocks import Clock
 from store.polls.due import Pair
 from store.polls.providers import PROVIDERS
-from store.polls.providers.envelopes import Reply
+from store.polls.providers.provider import Reply
 from store.polls.sending import Limits, Sender
 from store.polls.spending import Budget, Charge, micros
 from store.records import Assistant, Poll

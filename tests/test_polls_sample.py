@@ -9,7 +9,7 @@ from builders import category
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.polls import answer_parsing
+from store.polls import answers
 from store.polls.sample import reply
 from store.records import Answer, Category
 
@@ -23,7 +23,7 @@ def answer(slug: str, assistant: str, at: dt.datetime = AT, repeat: int = 0) -> 
     """What history would keep of a reply."""
     outcome = reply(slug, KETTLE, assistant, at, repeat).outcome
     assert isinstance(outcome, str)
-    read = answer_parsing.read(outcome)
+    read = answers.read(outcome)
     assert isinstance(read, Answer)
     return read
 
@@ -103,4 +103,4 @@ def test_whatever_a_curator_writes_is_answered(title: str, assistant: str) -> No
     """Titles and assistants may be called anything."""
     found = reply("odd", category(title), assistant, AT)
     assert isinstance(found.outcome, str)
-    assert isinstance(answer_parsing.read(found.outcome), Answer)
+    assert isinstance(answers.read(found.outcome), Answer)

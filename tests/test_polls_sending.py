@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from replaying import Replaying, answer_text, serving
 
+from store.polls.answers import Prompt
 from store.polls.providers import PROVIDERS
-from store.polls.providers.envelopes import Reply, Request
-from store.polls.providers.provider import Prompt
+from store.polls.providers.provider import Reply, Request
 from store.polls.sending import Limits, RateLimiter, Sender
 from store.polls.spending import Budget, Charge, at_most, micros, usd
 from store.records import Assistant, Failure

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from processes import ROOT
 
 from store.polls.locks import DamagedFileError
-from store.polls.providers.envelopes import Reply, Tokens
+from store.polls.providers.provider import Reply, Tokens
 from store.polls.spending import (
     UNCOUNTED,
     Budget,

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from store.disk import write_durably
 from store.line_codec import decode_line, encode_line
-from store.polls import answer_parsing, secrets, spending
+from store.polls import answers, secrets, spending
+from store.polls.answers import Prompt, prompt
 from store.polls.due import Pair
 from store.polls.providers import PROVIDERS
-from store.polls.providers.envelopes import Reply, Request, Response
-from store.polls.providers.provider import Prompt, prompt
+from store.polls.providers.provider import Reply, Request, Response
 from store.polls.sending import Limits, Sender
 from store.polls.spending import Charge
 from store.records import (
@@ -177,7 +177,7 @@ def poll_of(
     """
     text = reply.outcome
     try:
-        parsed = text if isinstance(text, Failure) else answer_parsing.read(text)
+        parsed = text if isinstance(text, Failure) else answers.read(text)
         answer = parsed if isinstance(parsed, Answer) else None
         failure = parsed if isinstance(parsed, Failure) else None
         error = _shown(failure.error, key) if failure else None

@@ -20,8 +20,15 @@ from store.polls.asking import SHOWN, poll_of, read_result, request_for, reserve
 from store.polls.batch_files import Asking, Batch
 from store.polls.due import Pair
 from store.polls.providers import PROVIDERS, queue_of
-from store.polls.providers.envelopes import Response, read_object, text
-from store.polls.providers.provider import UNASKED, Remote, Result, match
+from store.polls.providers.provider import (
+    UNASKED,
+    Remote,
+    Response,
+    Result,
+    match,
+    read_object,
+    text,
+)
 from store.polls.session import CANCELLED, ENDING, PollSession, Summary
 from store.polls.spending import Charge, at_reduced_price, micros
 from store.records import Assistant, Failure, Poll

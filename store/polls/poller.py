@@ -23,7 +23,7 @@ from store.polls.asking import ask, keep_instrument, poll_of, reserve_of
 from store.polls.batches import WORTH_IT, follow_batches, send_batch
 from store.polls.due import Pair, Rounds
 from store.polls.locks import turn
-from store.polls.providers.envelopes import Reply
+from store.polls.providers.provider import Reply
 from store.polls.session import IN_BATCH, LEFT, PollSession, Summary
 from store.polls.spending import Charge
 from store.rankings.poll_states import IN_A_ROW

@@ -11,14 +11,14 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from store.polls import spending
+from store.polls.answers import Prompt
 from store.polls.asking import request_for, reserve_each
 from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, WORTH_IT, late
 from store.polls.due import Pair, PollingState, Rounds
 from store.polls.locks import is_held, path_of
 from store.polls.providers import PROVIDERS
-from store.polls.providers.envelopes import Tokens
-from store.polls.providers.provider import Prompt
+from store.polls.providers.provider import Tokens
 from store.polls.secrets import FAILURE_PART, redact
 from store.polls.session import PollSession
 from store.polls.spending import Charge

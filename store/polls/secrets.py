@@ -15,7 +15,7 @@ import msgspec
 from store.data_file import JsonPath
 from store.files import Catalogue, Files
 from store.polls.providers import PROVIDERS, queue_of
-from store.polls.providers.envelopes import LOOPBACK, of_host
+from store.polls.providers.provider import LOOPBACK, of_host
 from store.polls.spending import missing_prices
 from store.rankings.sentences import listed
 from store.records import Assistant, Problem, Site

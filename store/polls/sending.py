@@ -24,7 +24,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from store.polls import clocks, secrets
 from store.polls.clocks import Clock
 from store.polls.providers import PROVIDERS
-from store.polls.providers.envelopes import Reply, Request, Response, lost
+from store.polls.providers.provider import Reply, Request, Response, lost
 from store.polls.spending import Charge, check_cost, micros, price_of
 from store.records import Assistant, Failure
 

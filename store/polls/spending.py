@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from store.disk import atomic_write, locked
 from store.polls.locks import DamagedFileError
 from store.polls.providers import PROVIDERS
-from store.polls.providers.envelopes import MAX_SEARCHES, Reply, Tokens
+from store.polls.providers.provider import MAX_SEARCHES, Reply, Tokens
 from store.records import MOST_USD, Assistant
 
 SPENT = "spent.json"

@@ -6,7 +6,7 @@ A provider turns a :class:`Prompt` into a :class:`Request` and a :class:`Respons
 
 from collections.abc import Mapping
 
-from store.polls.providers import envelopes as wire
+from store.polls.providers import provider as wire
 from store.polls.providers.anthropic import Messages
 from store.polls.providers.gemini import Gemini
 from store.polls.providers.openai import Chat, Responses

@@ -3,19 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from store.polls.providers import envelopes as wire
-from store.polls.providers.envelopes import MAX_SEARCHES, Request, Tokens
-from store.polls.providers.provider import (
-    ANSWER_SCHEMA,
-    ERRORS,
-    UNASKED,
-    Items,
-    Prompt,
-    Provider,
-    Queue,
-    Remote,
-    Result,
-)
+from store.polls.answers import ANSWER_SCHEMA, Prompt
+from store.polls.providers import provider as wire
 from store.records import Assistant, Failure
 
 
@@ -25,33 +14,33 @@ def anthropic_headers(key: str | None) -> dict[str, str]:
     return {"anthropic-version": "2026-10-21", **({"x-api-key": key} if key else {})}
 
 
-class AnthropicQueue(Queue):
+class AnthropicQueue(wire.Queue):
     """Takes the items with the batch, and gives the results as lines."""
 
     HOME = "messages/batches"
     headers = staticmethod(anthropic_headers)
 
     # https://docs.claude.com/en/api/creating-message-batches
-    def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
+    def build_batch(self, items: wire.Items, label: str, file: str | None) -> wire.Request:  # noqa: ARG002
         """Return the batch, which holds its items."""
         requests = [{"custom_id": id_, "params": body} for id_, body in items.items()]
         return self._post(self.HOME, {"requests": requests})
 
-    def build_download(self, file: str) -> Request:
+    def build_download(self, file: str) -> wire.Request:
         """Return the request for its results; its ``results_url`` would get our key elsewhere."""
         return self._get(f"{self.HOME}/{file}/results")
 
-    def read_batch(self, described: dict[str, Any]) -> Remote | None:
+    def read_batch(self, described: dict[str, Any]) -> wire.Remote | None:
         """Return a batch, whose id is also what its results are read from."""
         id_ = wire.path_id(described.get("id"))
         if id_ is None or "processing_status" not in described:
             return None
         has_ended = described["processing_status"] == "ended"
         files = (id_,) if has_ended else ()
-        return Remote(id=id_, state="ended" if has_ended else "open", files=files)
+        return wire.Remote(id=id_, state="ended" if has_ended else "open", files=files)
 
     # https://docs.claude.com/en/api/retrieving-message-batch-results
-    def read_results(self, body: bytes) -> Iterator[Result]:
+    def read_results(self, body: bytes) -> Iterator[wire.Result]:
         """Yield each line's result; an error is the whole body that comes with its status."""
         odd = wire.lost("http", "The provider's batch gave a result of no known kind.")
         for line in filter(None, map(wire.read_object, body.splitlines())):
@@ -62,14 +51,14 @@ class AnthropicQueue(Queue):
             elif kind == "errored":
                 error = wire.members(result.get("error"))
                 inner = wire.members(error.get("error")) or error
-                status = ERRORS.get(wire.text(inner.get("type")), 500)
+                status = wire.ERRORS.get(wire.text(inner.get("type")), 500)
                 yield identifier, wire.as_response(status, {"error": inner})
             else:
-                kinds = {"canceled": UNASKED["cancelled"], "expired": UNASKED["expired"]}
+                kinds = {"canceled": wire.UNASKED["cancelled"], "expired": wire.UNASKED["expired"]}
                 yield identifier, kinds.get(kind, odd)
 
 
-class Messages(Provider):
+class Messages(wire.Provider):
     """Anthropic's format."""
 
     REQUEST_ID = "request-id"
@@ -79,7 +68,7 @@ class Messages(Provider):
 
     # https://docs.claude.com/en/api/messages
     # https://platform.claude.com/docs/en/build-with-claude/structured-outputs
-    def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> Request:
+    def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> wire.Request:
         """Return the request; there is no JSON mode without a schema."""
         body: dict[str, Any] = {
             "model": assistant.model,
@@ -91,11 +80,15 @@ class Messages(Provider):
             body["output_config"] = {"format": {"type": "json_schema", "schema": ANSWER_SCHEMA}}
         if assistant.web_search:
             # https://docs.claude.com/en/docs/agents-and-tools/tool-use/web-search-tool
-            search = {"type": "web_search_20260318", "name": "web_search", "max_uses": MAX_SEARCHES}
+            search = {
+                "type": "web_search_20260318",
+                "name": "web_search",
+                "max_uses": wire.MAX_SEARCHES,
+            }
             body["tools"] = [search]
         return wire.request(assistant, "messages", anthropic_headers(key), body)
 
-    def tokens(self, envelope: dict[str, Any]) -> Tokens | None:
+    def tokens(self, envelope: dict[str, Any]) -> wire.Tokens | None:
         """Return what was counted; the cache's tokens are counted apart."""
         usage = wire.members(envelope.get("usage"))
         kinds = ("", "cache_creation_", "cache_read_")

@@ -3,19 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from store.polls.providers import envelopes as wire
-from store.polls.providers.envelopes import Request, Response, Tokens
-from store.polls.providers.provider import (
-    ANSWER_SCHEMA,
-    UNASKED,
-    Items,
-    Prompt,
-    Provider,
-    Queue,
-    Remote,
-    Result,
-    grpc_error,
-)
+from store.polls.answers import ANSWER_SCHEMA, Prompt
+from store.polls.providers import provider as wire
 from store.records import Assistant, Failure
 
 PREFIX = "batches/"
@@ -29,7 +18,7 @@ def goog_api_key(key: str | None) -> dict[str, str]:
     return {"x-goog-api-key": key} if key else {}
 
 
-class GeminiQueue(Queue):
+class GeminiQueue(wire.Queue):
     """Gives the results with the batch."""
 
     MOST_ITEMS = 100
@@ -38,14 +27,14 @@ class GeminiQueue(Queue):
     headers = staticmethod(goog_api_key)
 
     # https://ai.google.dev/gemini-api/docs/batch-api
-    def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
+    def build_batch(self, items: wire.Items, label: str, file: str | None) -> wire.Request:  # noqa: ARG002
         """Return the batch, under our label; it holds its items."""
         requests = [{"request": body, "metadata": {"key": id_}} for id_, body in items.items()]
         batch = {"displayName": label, "inputConfig": {"requests": {"requests": requests}}}
         path = f"models/{self._assistant.model}:batchGenerateContent"
         return self._post(path, {"batch": batch})
 
-    def read_batch(self, described: dict[str, Any]) -> Remote | None:
+    def read_batch(self, described: dict[str, Any]) -> wire.Remote | None:
         """Return a batch; a state that nobody knows is taken to be open."""
         name = wire.text(described.get("name"))
         id_ = wire.path_id(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
@@ -53,15 +42,15 @@ class GeminiQueue(Queue):
             return None
         metadata = wire.members(described.get("metadata"))
         state = wire.text(metadata.get("state")).rpartition("_STATE_")[2]
-        return Remote(
+        return wire.Remote(
             id=id_,
             state="failed" if state == "FAILED" else "ended" if state in ENDS else "open",
             files=(id_,) if state in ENDS else (),
-            unasked=UNASKED[ENDS.get(state, "missing")],
+            unasked=wire.UNASKED[ENDS.get(state, "missing")],
             why=wire.text(wire.members(described.get("error")).get("message")) or None,
         )
 
-    def read_results(self, body: bytes) -> Iterator[Result]:
+    def read_results(self, body: bytes) -> Iterator[wire.Result]:
         """Yield each item's result, by its key; in ``response`` or, the same, in ``metadata``."""
         batch = wire.read_object(body)
         places = (batch.get("response"), wire.members(batch.get("metadata")).get("output"))
@@ -70,7 +59,7 @@ class GeminiQueue(Queue):
             for item in wire.items(inlined.get("inlinedResponses")):
                 identifier = wire.text(wire.members(item.get("metadata")).get("key"))
                 if error := wire.members(item.get("error")):
-                    yield identifier, grpc_error(error)
+                    yield identifier, wire.grpc_error(error)
                 else:
                     yield identifier, wire.as_response(200, item.get("response"))
 
@@ -81,7 +70,7 @@ FILTERED = frozenset(
 """Finish reasons that mean the answer was withheld for what it says."""
 
 
-class Gemini(Provider):
+class Gemini(wire.Provider):
     """Google's format; the model stands in the address."""
 
     OUTPUT_LIMIT = "maxOutputTokens"
@@ -91,7 +80,7 @@ class Gemini(Provider):
     KEYS = {"GEMINI_API_KEY": "googleapis.com", "GOOGLE_API_KEY": "googleapis.com"}  # noqa: RUF012
 
     # https://ai.google.dev/api/generate-content#method:-models.generatecontent
-    def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> Request:
+    def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> wire.Request:
         """Return the request; the key goes in a header, never the URL."""
         config: dict[str, Any] = {self.OUTPUT_LIMIT: assistant.max_output_tokens}
         if assistant.structured != "prompt":
@@ -111,13 +100,13 @@ class Gemini(Provider):
         path = f"models/{assistant.model}:generateContent"
         return wire.request(assistant, path, goog_api_key(key), body)
 
-    def tier(self, envelope: dict[str, Any], response: Response) -> str | None:
+    def tier(self, envelope: dict[str, Any], response: wire.Response) -> str | None:
         """Return the tier of the header or, in a batch without one, of the counts."""
         usage = wire.members(envelope.get("usageMetadata"))
         tier = response.headers.get("x-gemini-service-tier") or wire.text(usage.get("serviceTier"))
         return tier.lower() or None
 
-    def tokens(self, envelope: dict[str, Any]) -> Tokens | None:
+    def tokens(self, envelope: dict[str, Any]) -> wire.Tokens | None:
         """Return what was counted, thoughts and what searches brought in included."""
         usage = wire.members(envelope.get("usageMetadata"))
         candidate = _candidate(envelope)

@@ -7,19 +7,8 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import replace
 
-from store.polls.providers import envelopes as wire
-from store.polls.providers.envelopes import MAX_SEARCHES, Request, Tokens
-from store.polls.providers.provider import (
-    ANSWER_SCHEMA,
-    UNASKED,
-    Items,
-    Prompt,
-    Provider,
-    Queue,
-    Remote,
-    Result,
-    grpc_error,
-)
+from store.polls.answers import ANSWER_SCHEMA, Prompt
+from store.polls.providers import provider as wire
 from store.records import Assistant, Failure
 
 ENDPOINTS = {"responses": "/v1/responses", "chat": "/v1/chat/completions"}
@@ -36,11 +25,11 @@ PAGE = "?"
 """Parts a batch's id from the token of a page of its results, where there is one."""
 
 
-class OpenAIQueue(Queue):
+class OpenAIQueue(wire.Queue):
     """Takes items as a file, and gives the results so."""
 
     # https://platform.openai.com/docs/guides/batch#1-prepare-your-batch-file
-    def build_upload(self, items: Items) -> Request:
+    def build_upload(self, items: wire.Items) -> wire.Request:
         """Return the upload of the items as JSON Lines."""
         url = ENDPOINTS[self._assistant.api]
         lines = (
@@ -52,7 +41,7 @@ class OpenAIQueue(Queue):
         return self._post("files", fields, file)
 
     # https://platform.openai.com/docs/api-reference/batch/create
-    def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
+    def build_batch(self, items: wire.Items, label: str, file: str | None) -> wire.Request:  # noqa: ARG002
         """Return the batch of an uploaded file, under our label."""
         body = {
             "input_file_id": file,
@@ -63,12 +52,12 @@ class OpenAIQueue(Queue):
         }
         return self._post(self.HOME, body)
 
-    def build_download(self, file: str) -> Request:
+    def build_download(self, file: str) -> wire.Request:
         """Return the request for a file of results."""
         return self._get(f"files/{file}/content")
 
     # https://platform.openai.com/docs/api-reference/batch/object
-    def read_batch(self, described: dict[str, Any]) -> Remote | None:
+    def read_batch(self, described: dict[str, Any]) -> wire.Remote | None:
         """Return a batch; a file that is not there is null, or an empty string."""
         id_ = wire.path_id(described.get("id"))
         if id_ is None:
@@ -79,16 +68,16 @@ class OpenAIQueue(Queue):
         words = [wire.text(errors[0].get(name)) for name in ("code", "message")] if errors else []
         present = tuple(dict.fromkeys(filter(None, files)))
         has_failed = status == "failed" and not present
-        return Remote(
+        return wire.Remote(
             id=id_,
             state="failed" if has_failed else "ended" if status in ENDS else "open",
             files=present,
-            unasked=UNASKED.get(status, UNASKED["missing"]),
+            unasked=wire.UNASKED.get(status, wire.UNASKED["missing"]),
             why=": ".join(filter(None, words)) or None,
         )
 
     # https://platform.openai.com/docs/guides/batch#5-retrieve-the-results
-    def read_results(self, body: bytes) -> Iterator[Result]:
+    def read_results(self, body: bytes) -> Iterator[wire.Result]:
         """Yield each line's result; the outputs and the errors have one shape."""
         for line in filter(None, map(wire.read_object, body.splitlines())):
             answer, error = wire.members(line.get("response")), wire.members(line.get("error"))
@@ -99,7 +88,7 @@ class OpenAIQueue(Queue):
                 status = answer.get("status_code")
                 yield identifier, wire.as_response(status, answer.get("body"), headers)
             elif code in ("batch_expired", "batch_cancelled"):
-                yield identifier, UNASKED[code.removeprefix("batch_")]
+                yield identifier, wire.UNASKED[code.removeprefix("batch_")]
             else:
                 why = wire.text(error.get("message")) or code or "no reason"
                 yield identifier, wire.lost("http", f"The provider's batch did not answer ({why}).")
@@ -110,23 +99,23 @@ class XAIQueue(OpenAIQueue):
 
     CANCEL = ":cancel"
 
-    def build_upload(self, items: Items) -> Request:
+    def build_upload(self, items: wire.Items) -> wire.Request:
         """Return the upload of the items as JSON Lines; this API knows no purpose of files."""
         return replace(super().build_upload(items), body={})
 
     # https://docs.x.ai/docs/guides/batch-api
-    def build_batch(self, items: Items, label: str, file: str | None) -> Request:  # noqa: ARG002
+    def build_batch(self, items: wire.Items, label: str, file: str | None) -> wire.Request:  # noqa: ARG002
         """Return the batch of an uploaded file, under our label."""
         return self._post(self.HOME, {"name": label, "input_file_id": file})
 
-    def build_download(self, file: str) -> Request:
+    def build_download(self, file: str) -> wire.Request:
         """Return the request for a page of results."""
         batch, _, token = file.partition(PAGE)
         # a token may be anything that a provider said
         following = f"&pagination_token={quote(token, safe='')}" if token else ""
         return self._get(f"{self.HOME}/{batch}/results?limit=100{following}")
 
-    def read_batch(self, described: dict[str, Any]) -> Remote | None:
+    def read_batch(self, described: dict[str, Any]) -> wire.Remote | None:
         """Return a batch; xAI cancels one whose file it does not take before counting its items."""
         id_ = wire.path_id(described.get("batch_id"))
         if id_ is None:
@@ -137,16 +126,16 @@ class XAIQueue(OpenAIQueue):
             wire.number(state.get(f"num_{name}")) for name in ("requests", "pending", "cancelled")
         )
         has_ended = bool(why) or (total > 0 and pending == 0)
-        return Remote(
+        return wire.Remote(
             id=id_,
             state="failed" if why and not total else "ended" if has_ended else "open",
             files=(id_,) if has_ended else (),
-            unasked=UNASKED["cancelled" if why or cancelled else "missing"],
+            unasked=wire.UNASKED["cancelled" if why or cancelled else "missing"],
             is_settling=cancelled > 0,
             why=why or None,
         )
 
-    def read_results(self, body: bytes) -> Iterator[Result]:
+    def read_results(self, body: bytes) -> Iterator[wire.Result]:
         """Yield each result of a page; an error is a sentence or has a code of gRPC."""
         for item in wire.items(wire.read_object(body).get("results")):
             identifier = wire.text(item.get("batch_request_id"))
@@ -156,9 +145,12 @@ class XAIQueue(OpenAIQueue):
             if answer:
                 yield identifier, wire.as_response(200, answer)
             elif error == XAI_CANCELLED:
-                yield identifier, UNASKED["cancelled"]
+                yield identifier, wire.UNASKED["cancelled"]
             else:
-                yield identifier, grpc_error(wire.members(error) or {"message": wire.text(error)})
+                yield (
+                    identifier,
+                    wire.grpc_error(wire.members(error) or {"message": wire.text(error)}),
+                )
 
     def next_file(self, file: str, body: bytes) -> str | None:
         """Return the next page of results, if there is one."""
@@ -166,7 +158,7 @@ class XAIQueue(OpenAIQueue):
         return f"{file.partition(PAGE)[0]}{PAGE}{token}" if token else None
 
 
-class Responses(Provider):
+class Responses(wire.Provider):
     """OpenAI's present format."""
 
     FLEX = FLEX_HOSTS
@@ -175,7 +167,7 @@ class Responses(Provider):
     KEYS = {"OPENAI_API_KEY": "openai.com"}  # noqa: RUF012 - as in the base class
 
     # https://platform.openai.com/docs/api-reference/responses/create
-    def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> Request:
+    def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> wire.Request:
         """Return the request; nothing of it is kept by the provider."""
         body: dict[str, Any] = {
             "model": assistant.model,
@@ -190,12 +182,12 @@ class Responses(Provider):
         elif assistant.structured == "json_object":
             body["text"] = {"format": {"type": "json_object"}}
         if assistant.web_search:
-            body |= {"tools": [{"type": "web_search"}], "max_tool_calls": MAX_SEARCHES}
+            body |= {"tools": [{"type": "web_search"}], "max_tool_calls": wire.MAX_SEARCHES}
         if assistant.tier:
             body["service_tier"] = assistant.tier
         return wire.request(assistant, "responses", wire.bearer(key), body)
 
-    def tokens(self, envelope: dict[str, Any]) -> Tokens | None:
+    def tokens(self, envelope: dict[str, Any]) -> wire.Tokens | None:
         """Return what was counted; searches are counted apart, or are the calls of the tool."""
         usage = wire.members(envelope.get("usage"))
         searches = wire.members(wire.members(envelope.get("tool_usage")).get("web_search"))
@@ -227,7 +219,7 @@ class Responses(Provider):
         return "".join(wire.text(p.get("text")) for p in parts if p.get("type") == "output_text")
 
 
-class Chat(Provider):
+class Chat(wire.Provider):
     """OpenAI's older format, and what its kin made of it."""
 
     OUTPUT_LIMIT = "max_completion_tokens"
@@ -252,7 +244,7 @@ class Chat(Provider):
     }
 
     # https://platform.openai.com/docs/api-reference/chat/create
-    def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> Request:
+    def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> wire.Request:
         """Return the request; ``structured`` says how the answer's form is asked for."""
         body: dict[str, Any] = {
             "model": assistant.model,
@@ -274,7 +266,7 @@ class Chat(Provider):
         return wire.request(assistant, "chat/completions", wire.bearer(key), body)
 
     # https://docs.x.ai/docs/key-information/consumption-and-rate-limits
-    def tokens(self, envelope: dict[str, Any]) -> Tokens | None:
+    def tokens(self, envelope: dict[str, Any]) -> wire.Tokens | None:
         """Return what was counted; xAI counts the tokens of reasoning in the total alone."""
         usage = wire.members(envelope.get("usage"))
         sent, output, total = (

@@ -1,4 +1,4 @@
-"""What a provider is made of, pure: the question as it is put, its wire format, its queue.
+"""What every provider says and is made of, pure: requests, replies, errors, keys; its queue.
 
 A batch is made of the bodies that ``build_request`` of the format makes, and each of its results is
 a :class:`Response` for ``read_reply`` of that format.
@@ -6,72 +6,229 @@ a :class:`Response` for ``read_reply`` of that format.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from datetime import datetime
+from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
-from msgspec import Struct
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from store.polls.providers import envelopes as wire
-from store.polls.providers.envelopes import Reply, Request, Response, Tokens
-from store.rankings.merging import PLACES
+from store.polls.answers import Prompt
 from store.records import Assistant, Failure, FailureKind
+from store.text import clean
 
-SYSTEM = (
-    "You answer questions about which product or service is best. Answer from your own knowledge "
-    "and judgement, in English. Answer with one JSON object and nothing else."
-)
-
-
-class Prompt(Struct, frozen=True):
-    """A question as it is put: what the assistant is told to be, and what it is asked."""
-
-    system: str
-    user: str
+MAX_SEARCHES = 5
+"""Web searches that one poll may make at most, where a provider lets us say so."""
+ERROR, NO_STATUS = 400, 600
+"""The least HTTP status of an error, and the first number that is not one."""
 
 
-def prompt(question: str) -> Prompt:
-    """Return the prompt for a category's question, in the same words for every assistant."""
-    return Prompt(
-        SYSTEM,
-        f"{question}\n\n"
-        f"Name at most {PLACES} picks, best first. For each give its name as its maker writes it, "
-        "its web domain (null when unsure), the reason for its place in one or two sentences, and "
-        "what it would take to rank higher. Then name near misses with the reason each was left "
-        "out, and one caveat about your first pick (null if there is none).\n\n"
-        "Answer with this JSON object only:\n"
-        '{"picks": [{"name": "…", "domain": "example.com", "reason": "…", "fixes": ["…"]}], '
-        '"near_misses": [{"name": "…", "reason": "…"}], "caveat": "…"}',
-    )
+class Request(Struct, frozen=True):
+    """An HTTP request, not sent yet. ``headers`` hold the key: never log or store one.
+
+    A POST has its ``body`` as JSON, or with a ``file`` as the fields of a form; a GET has none.
+    """
+
+    url: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+    method: Literal["POST", "GET"] = "POST"
+    file: bytes | None = None
 
 
-_TEXT = {"type": "string"}
-_TEXT_OR_NULL = {"type": ["string", "null"]}
+class Response(Struct, frozen=True):
+    """An answer over HTTP: ``headers`` have lower-case names, ``body`` is undecoded.
+
+    Where none came, ``loss`` says why; ``is_free`` if that surely cost nothing.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    loss: Failure | None = None
+    is_free: bool = False
+
+    @property
+    def is_success(self) -> bool:
+        """True if the provider answered with a success."""
+        return 200 <= self.status < 300  # noqa: PLR2004 - HTTP's own boundaries
+
+    @property
+    def is_error(self) -> bool:
+        """True if the provider answered with an error, which costs nothing."""
+        return self.status >= ERROR
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": list(properties),
-        "properties": properties,
-    }
+def lost(kind: FailureKind, sentence: str, *, is_free: bool = False) -> Response:
+    """Return what a question came to that brought no response."""
+    return Response(0, {}, b"", Failure(kind, sentence), is_free)
 
 
-_PICK = _object(
-    {
-        "name": _TEXT,
-        "domain": _TEXT_OR_NULL,
-        "reason": _TEXT,
-        "fixes": {"type": "array", "items": _TEXT},
-    }
-)
-_PICKS = {"type": "array", "description": f"At most {PLACES}, best first.", "items": _PICK}
-_MISSES = {"type": "array", "items": _object({"name": _TEXT, "reason": _TEXT})}
+class Tokens(Struct, frozen=True):
+    """The counts that a provider states; ``searches`` are unset where it says nothing of them."""
 
-ANSWER_SCHEMA = _object({"picks": _PICKS, "near_misses": _MISSES, "caveat": _TEXT_OR_NULL})
-"""The answer's JSON schema, in the subset that every vendor takes: no counts, no lengths."""
+    input: int
+    output: int
+    searches: int | UnsetType = UNSET
+
+    def __add__(self, other: Tokens) -> Tokens:
+        """Return what two requests came to."""
+        counts = [n for n in (self.searches, other.searches) if n is not UNSET]
+        searches = sum(counts) if counts else UNSET
+        return Tokens(self.input + other.input, self.output + other.output, searches)
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """A provider's envelope, opened: the model's text or the failure, and what is known beside.
+
+    ``passing`` failures may pass when asked again soon, after ``wait`` seconds if the body says
+    so; ``lasting`` ones (a bad key, spent money, a model that is gone) meet every other poll too,
+    as may an answer that cost far more than was reserved for it. ``tier`` is the one that answered.
+    ``notes`` are for the record.
+
+    Sending adds what it came to: the ``latency_ms`` of the last of ``attempts``, the seconds of a
+    ``pause`` for the assistant, and the provider's time as ``at`` where ours does not fit.
+    """
+
+    outcome: str | Failure
+    served_model: str | None = None
+    request_id: str | None = None
+    tokens: Tokens | None = None
+    passing: bool = False
+    lasting: bool = False
+    wait: float | None = None
+    tier: str | None = None
+    notes: tuple[str, ...] = ()
+    latency_ms: int | None = None
+    attempts: int = 1
+    pause: float | None = None
+    at: datetime | None = None
+
+    @property
+    def failure(self) -> FailureKind | None:
+        """The kind of the failure, if it is one."""
+        return None if isinstance(self.outcome, str) else self.outcome.kind
+
+
+Value = TypeVar("Value")
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Hosts of tests, proxies and local servers, which may speak for anybody."""
+
+MAX_ID = 200
+MOST_TOKENS = 10**15
+"""A count above this is taken for this: every reader of JSON can hold it."""
+
+
+CUT_OFF = Failure("truncated", "The answer was cut off at the output limit.")
+"""The failure that an answer stands for which ended at its output limit."""
+
+
+def filtered(reason: str = "") -> Failure:
+    """Return the failure that a provider's content filter stands for."""
+    why = f" ({reason})" if reason else ""
+    return Failure("refusal", f"The provider's content filter stopped the answer{why}.")
+
+
+def declined(words: str) -> Failure:
+    """Return the failure that a model's own refusal stands for."""
+    return Failure("refusal", f"The model refused: {words}" if words else "The model refused.")
+
+
+def members(value: Any) -> dict[str, Any]:
+    """Return the value if it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[dict[str, Any]]:
+    """Return the JSON objects in a value that should be a list of them."""
+    return [members(item) for item in value] if isinstance(value, list) else []
+
+
+def text(value: Any) -> str:
+    """Return text as it stands, or joined from the text parts of a list; else an empty string."""
+    parts = [value] if isinstance(value, str) else [part.get("text") for part in items(value)]
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def identity(*candidates: Any) -> str | None:
+    """Return the first candidate that is a name or an id, cleaned and cut to a sensible length."""
+    names = (clean(text(candidate)[:MAX_ID]) for candidate in candidates)
+    return next(filter(None, names), None)
+
+
+def counted(given: Any, produced: Any, searches: Any) -> Tokens | None:
+    """Return what was used, if tokens were counted; lists are added up without their gaps."""
+    totals = [_total(given), _total(produced)]
+    if None in totals:
+        return None
+    number = _total(searches)
+    return Tokens(totals[0] or 0, totals[1] or 0, UNSET if number is None else number)
+
+
+def request(
+    assistant: Assistant, path: str, headers: dict[str, str], body: dict[str, Any]
+) -> Request:
+    """Return a POST below the base URL, ``extra`` in its body; ``null`` takes a member out."""
+    url = f"{(assistant.base_url or '').rstrip('/')}/{path}"
+    merged = {**body, **assistant.extra}
+    return Request(url, headers, {name: v for name, v in merged.items() if v is not None})
+
+
+def bearer(key: str | None) -> dict[str, str]:
+    """Return the header by which OpenAI's API and its kin know a key."""
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def of_host(values: Mapping[str, Value], assistant: Assistant) -> Value | None:
+    """Return what belongs to the domain of an assistant's host, or to any host (``*``)."""
+    host = urlsplit(assistant.base_url or "").hostname or ""
+    host = "localhost" if host in LOOPBACK else host
+    domains = (domain for domain in values if f".{host}".endswith(f".{domain}"))
+    return values.get(next(domains, "*"))
+
+
+def _total(value: Any) -> int | None:
+    """Return a count, or the sum of those counts in a list that are there."""
+    counts = value if isinstance(value, list) else [value]
+    there = [n for n in counts if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
+    return min(sum(there), MOST_TOKENS) if there else None
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that a body is, alone or in a list as Google's errors are; or {}."""
+    try:
+        value = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return {}
+    return members(value[0] if isinstance(value, list) and len(value) == 1 else value)
+
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
+
+
+def path_id(value: Any) -> str | None:
+    """Return a provider's id if it can stand in a path: it is sent back with our key."""
+    name = text(value)
+    return name if _ID.fullmatch(name) else None
+
+
+def as_response(status: Any, body: Any, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a result as the response it would have been, had its item been sent by itself."""
+    code = status if isinstance(status, int) else 0
+    return Response(code, headers or {}, json.dumps(body).encode())
+
+
+def number(value: Any) -> int:
+    """Return a count, also one that is text as in JSON of protobuf; else 0."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value[:18])
+    return value if isinstance(value, int) and value > 0 else 0
+
 
 PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """Statuses after which asking again soon may help."""
@@ -135,39 +292,39 @@ class Provider:
 
     def tier(self, envelope: dict[str, Any], response: Response) -> str | None:  # noqa: ARG002
         """Return the tier that a question was answered in, where the provider says it."""
-        return wire.text(envelope.get("service_tier")) or None
+        return text(envelope.get("service_tier")) or None
 
     def read_reply(self, response: Response) -> Reply:
         """Return what a response says, or why none came."""
         if loss := response.loss:
             return Reply(outcome=loss, passing=loss.kind in ("network", "timeout"))
         request_id = response.headers.get(self.REQUEST_ID)
-        envelope = wire.read_object(response.body)
+        envelope = read_object(response.body)
         error = envelope.get("error")
         if error or response.is_error:
-            refusal = wire.members(error) or {"message": error}
-            return self._refused(response.status, refusal, wire.identity(request_id))
+            refusal = members(error) or {"message": error}
+            return self._refused(response.status, refusal, identity(request_id))
         if not (envelope and response.is_success):
             sentence = "The provider's reply is not a JSON object."
             if not response.is_success:
                 sentence = f"The provider answered HTTP {response.status}, not an answer."
-            return Reply(outcome=Failure("http", sentence), request_id=wire.identity(request_id))
+            return Reply(outcome=Failure("http", sentence), request_id=identity(request_id))
         return Reply(
             outcome=self.outcome(envelope),
-            served_model=wire.identity(envelope.get("model"), envelope.get("modelVersion")),
-            request_id=wire.identity(request_id, envelope.get("id"), envelope.get("responseId")),
+            served_model=identity(envelope.get("model"), envelope.get("modelVersion")),
+            request_id=identity(request_id, envelope.get("id"), envelope.get("responseId")),
             tokens=self.tokens(envelope),
             tier=self.tier(envelope, response),
         )
 
     def _refused(self, status: int, error: Mapping[str, Any], request_id: str | None) -> Reply:
         """Return what a status and an error body stand for, and whether it will pass."""
-        message = " ".join(wire.text(error.get("message")).split())
+        message = " ".join(text(error.get("message")).split())
         codes = set(_codes(error))
         meant, code = status, error.get("code")
-        if status < wire.ERROR:  # an error that came with a 200 names a status of its own
+        if status < ERROR:  # an error that came with a 200 names a status of its own
             meant = max((ERRORS[name] for name in codes & ERRORS.keys()), default=status)
-            if isinstance(code, int) and wire.ERROR <= code < wire.NO_STATUS:
+            if isinstance(code, int) and ERROR <= code < NO_STATUS:
                 meant = code
         kind: FailureKind = "rate_limited" if meant == 429 else "http"  # noqa: PLR2004 - HTTP's own
         # some vendors tell a bad key or spent credit with a 400
@@ -177,7 +334,7 @@ class Provider:
             kind = "auth"
         elif is_spent or "credit balance" in words:
             kind = "quota"
-        delays = (wire.text(item.get("retryDelay")) for item in wire.items(error.get("details")))
+        delays = (text(item.get("retryDelay")) for item in items(error.get("details")))
         waits = [float(delay[1]) for delay in map(_DELAY.fullmatch, delays) if delay]
         quoted = f': "{message}"' if message else ""
         return Reply(
@@ -195,12 +352,12 @@ _DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 
 def _codes(error: Mapping[str, Any]) -> Iterable[str]:
     """Yield every code by which an error body may tell what it means."""
-    yield from map(wire.text, (error.get("code"), error.get("type"), error.get("status")))
-    yield wire.text(wire.members(error.get("details")).get("error_code"))
-    for detail in wire.items(error.get("details")):
-        yield wire.text(detail.get("reason"))
-        for violation in wire.items(detail.get("violations")):
-            if "PerDay" in wire.text(violation.get("quotaId")):
+    yield from map(text, (error.get("code"), error.get("type"), error.get("status")))
+    yield text(members(error.get("details")).get("error_code"))
+    for detail in items(error.get("details")):
+        yield text(detail.get("reason"))
+        for violation in items(detail.get("violations")):
+            if "PerDay" in text(violation.get("quotaId")):
                 yield "insufficient_quota"
 
 
@@ -213,11 +370,11 @@ Items = Mapping[str, Mapping[str, Any]]
 """The questions of a batch: each one's body as it would be sent by itself, by an id of ours."""
 
 UNASKED: Mapping[str, Response] = {
-    "expired": wire.lost(
+    "expired": lost(
         "timeout", "The provider did not answer within the time of its batches.", is_free=True
     ),
-    "cancelled": wire.lost("interrupted", "The batch was cancelled before this was asked."),
-    "missing": wire.lost("http", "The provider's batch ended without a result for this question."),
+    "cancelled": lost("interrupted", "The batch was cancelled before this was asked."),
+    "missing": lost("http", "The provider's batch ended without a result for this question."),
 }
 """What an item without an answer comes to, by why it has none."""
 
@@ -246,7 +403,7 @@ class Queue:
     holds back a seventh of a round. Providers take 50,000 and more, but for Gemini."""
     HOME, CANCEL = "batches", "/cancel"
     """The path of batches, and what follows a batch's to cancel it."""
-    headers = staticmethod(wire.bearer)
+    headers = staticmethod(bearer)
 
     def __init__(self, assistant: Assistant, key: str | None) -> None:
         self._assistant = assistant
@@ -303,7 +460,7 @@ def grpc_error(error: Mapping[str, Any]) -> Response:
     if code == CANCELLED:
         return UNASKED["cancelled"]
     status = GRPC.get(code, 500) if isinstance(code, int) else 500
-    return wire.as_response(status, {"error": {**error, "code": status}})
+    return as_response(status, {"error": {**error, "code": status}})
 
 
 def match(
@@ -318,5 +475,5 @@ def match(
     for identifier, outcome in results:
         if outcomes.setdefault(identifier, outcome) != outcome:
             contested.add(identifier)
-    two = wire.lost("http", "The provider's batch gave two different results for this question.")
+    two = lost("http", "The provider's batch gave two different results for this question.")
     return {item: two if item in contested else outcomes.get(item, unasked) for item in wanted}

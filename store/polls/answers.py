@@ -1,7 +1,8 @@
-"""From a model's text to an answer, or to a failure that says why; nothing is ever guessed.
+"""The question as it is put, and from a model's text to an answer, or to a failure that says why.
 
-The text is cleaned once, here, and escaped wherever it is shown. One attempt is made to find the
-JSON object in a text that holds more; every mending leaves a note (store/README.md, Polls).
+Nothing is ever guessed. The text is cleaned once, here, and escaped wherever it is shown. One
+attempt is made to find the JSON object in a text that holds more; every mending leaves a note
+(store/README.md, Polls).
 """
 
 import json
@@ -16,6 +17,61 @@ from msgspec import Struct
 from store.rankings.merging import PLACES
 from store.records import MAX_NAME, Answer, Failure, FailureKind, NearMiss, Pick
 from store.text import DOMAIN_PATTERN, clean
+
+SYSTEM = (
+    "You answer questions about which product or service is best. Answer from your own knowledge "
+    "and judgement, in English. Answer with one JSON object and nothing else."
+)
+
+
+class Prompt(Struct, frozen=True):
+    """A question as it is put: what the assistant is told to be, and what it is asked."""
+
+    system: str
+    user: str
+
+
+def prompt(question: str) -> Prompt:
+    """Return the prompt for a category's question, in the same words for every assistant."""
+    return Prompt(
+        SYSTEM,
+        f"{question}\n\n"
+        f"Name at most {PLACES} picks, best first. For each give its name as its maker writes it, "
+        "its web domain (null when unsure), the reason for its place in one or two sentences, and "
+        "what it would take to rank higher. Then name near misses with the reason each was left "
+        "out, and one caveat about your first pick (null if there is none).\n\n"
+        "Answer with this JSON object only:\n"
+        '{"picks": [{"name": "…", "domain": "example.com", "reason": "…", "fixes": ["…"]}], '
+        '"near_misses": [{"name": "…", "reason": "…"}], "caveat": "…"}',
+    )
+
+
+_TEXT = {"type": "string"}
+_TEXT_OR_NULL = {"type": ["string", "null"]}
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(properties),
+        "properties": properties,
+    }
+
+
+_PICK = _closed(
+    {
+        "name": _TEXT,
+        "domain": _TEXT_OR_NULL,
+        "reason": _TEXT,
+        "fixes": {"type": "array", "items": _TEXT},
+    }
+)
+_PICKS = {"type": "array", "description": f"At most {PLACES}, best first.", "items": _PICK}
+_MISSES = {"type": "array", "items": _closed({"name": _TEXT, "reason": _TEXT})}
+
+ANSWER_SCHEMA = _closed({"picks": _PICKS, "near_misses": _MISSES, "caveat": _TEXT_OR_NULL})
+"""The answer's JSON schema, in the subset that every vendor takes: no counts, no lengths."""
 
 MAX_PROSE = 2000
 MAX_FIX = 500

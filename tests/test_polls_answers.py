@@ -12,7 +12,8 @@ from hostile_texts import PAYLOADS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.polls.answer_parsing import (
+from store.polls.answers import (
+    ANSWER_SCHEMA,
     MAX_FIX,
     MAX_FIXES,
     MAX_MISSES,
@@ -20,7 +21,6 @@ from store.polls.answer_parsing import (
     domain,
     read,
 )
-from store.polls.providers.provider import ANSWER_SCHEMA
 from store.records import MAX_NAME, Answer, Failure
 from store.text import clean
 
