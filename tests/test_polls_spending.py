@@ -178,16 +178,20 @@ def test_the_day_is_shared_by_all_processes(tmp_path: Path) -> None:
 
 def test_each_assistant_has_its_part_of_the_day(tmp_path: Path) -> None:
     """Who is asked sooner takes nothing of the others; a former name is no other assistant."""
-    part = {"A": 0.25, "B": 0.75}.__getitem__
-    budget = Day().budget(tmp_path, part=part)
+    parts = {"A": 0.25, "B": 0.75}
+    budget = Day().budget(tmp_path)
+    budget.parts = parts
     assert budget.reserve(250, "A")
     assert budget.reserve(1, "A") is None
     share = "its equal share of daily_usd 0.001 of site.json"
     assert budget.reached(1, "A") == f"{share} is reached until 00:00 UTC"
     assert budget.available("B") == 750
     too_small = f"{share} is too small: a question may cost 0.0003 USD"
-    assert Day().budget(tmp_path / "new", part=part).reached(251, "A") == too_small
-    renamed = Day().budget(tmp_path, part=lambda _: 0.25, former_names={"A": "C"})
+    new = Day().budget(tmp_path / "new")
+    new.parts = parts
+    assert new.reached(251, "A") == too_small
+    renamed = Day().budget(tmp_path, former_names={"A": "C"})
+    renamed.parts = {"C": 0.25}
     assert renamed.available("C") == 0
 
 

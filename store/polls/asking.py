@@ -94,7 +94,9 @@ def cost_at_most(assistant: Assistant, question: str) -> float | None:
         return 0
     if assistant.base_url is None or assistant.model is None:
         return None
-    return spending.most_usd(assistant, request_for(assistant, question).body)
+    return spending.usd(
+        assistant, spending.at_most(assistant, request_for(assistant, question).body)
+    )
 
 
 def reserve_of(assistant: Assistant, question: str) -> int:

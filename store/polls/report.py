@@ -174,8 +174,8 @@ def ask_whether_there(
     try:
         sender = session.sender(plain)
         request = PROVIDERS[plain.api].build_request(plain, PROMPT, sender.secret)
-        most = spending.micros(spending.most_usd(plain, request.body) or 0)
-        charge = Charge(session.budget, most, name)
+        most = spending.usd(plain, spending.at_most(plain, request.body)) or 0
+        charge = Charge(session.budget, spending.micros(most), name)
         if not charge.reserve():
             return f"{name}: not asked, for {session.budget.reached(charge.amount, name)}", False
         reply = sender.send(request, charge)

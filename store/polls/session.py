@@ -4,7 +4,7 @@ import errno
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -114,7 +114,6 @@ class PollSession:
         stop: threading.Event,
         run_usd: float | None = None,
     ) -> None:
-        self._parts: Mapping[str, float] = {}
         self.settings = settings
         self.catalogue = catalogue
         self.polling = polling
@@ -129,7 +128,6 @@ class PollSession:
             self._recorded,
             catalogue.site.daily_usd,
             run_usd,
-            lambda name: self._parts.get(name, 1),
             catalogue.former_names,
         )
         self._record = record
@@ -155,7 +153,7 @@ class PollSession:
             if self.can_be_asked(assistant, state, time) and not missing_prices(assistant)
         }
         total = sum(costs.values()) or 1
-        self._parts = {name: cost / total for name, cost in costs.items() if cost}
+        self.budget.parts = {name: cost / total for name, cost in costs.items() if cost}
 
     def share_day(self, state: PollingState) -> None:
         """Divide ``daily_usd`` among those that have something due and can be asked today."""

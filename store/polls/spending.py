@@ -75,11 +75,6 @@ def usd(assistant: Assistant, tokens: Tokens) -> float | None:
     return round(min(amount, MOST_USD), 6)
 
 
-def most_usd(assistant: Assistant, body: Mapping[str, Any]) -> float | None:
-    """Return what a request with this body may cost at most in US dollars, if prices are known."""
-    return usd(assistant, at_most(assistant, body))
-
-
 def micros(amount: float) -> int:
     """Return whole micro-dollars, rounded up unless whole but for a float's last digits."""
     return math.ceil(round(min(amount, MOST_USD) * 1e6, 3))
@@ -155,7 +150,8 @@ def stored_spending(directory: Path, day: str) -> Counter[str]:
 class Budget:
     """The money that may still be spent: by all processes in a UTC day, and by this run.
 
-    Of both limits each assistant has its ``part``, so that none is asked at the cost of another.
+    Of both limits each assistant has one of ``parts``, by name, so that none is asked at the cost
+    of another; without it the whole is its own.
     The day's sums stand in a file, changed under a lock, and are never taken to be less than what
     is ``recorded`` of a day by assistant: in history, and reserved by open batches.
     What a killed process had reserved stays taken that day. ``run_spent`` has the micro-dollars of
@@ -173,12 +169,11 @@ class Budget:
         recorded: Callable[[str], Counter[str]],
         daily_usd: float | None = None,
         run_usd: float | None = None,
-        part: Callable[[str], float] = lambda _: 1,
         former_names: Mapping[str, str] | None = None,
     ) -> None:
         self.daily_usd, self.run_usd = daily_usd, run_usd
         self.run_spent: Counter[str] = Counter()
-        self._part = part
+        self.parts: Mapping[str, float] = {}
         self._directory = directory
         self._today = today
         self._recorded = recorded
@@ -251,7 +246,7 @@ class Budget:
             limits += [(limit, self.daily_usd, self._spent(self._today()), end)]
         for limit, usd, spent, end in limits:
             yield limit, micros(usd), spent.total(), end
-            share = micros(usd * self._part(name))
+            share = micros(usd * self.parts.get(name, 1))
             yield f"its equal share of {limit}", share, spent[name], end
 
     def _locked(self) -> AbstractContextManager[object]:
