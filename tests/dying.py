@@ -16,7 +16,7 @@ from typing import Any
 
 from polling_world import PollingWorld
 
-from store.polls.batches import follow_batches, send_batch
+from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.session import Summary
 
 
@@ -33,7 +33,7 @@ def carry_out(order: dict[str, Any], directory: Path, url: str, name: str) -> No
         under_way = data.files.under_way(session.catalogue)
         free = [pair for pair in data.pairs(session, name) if pair.key not in under_way]
         if free:
-            send_batch(session, free, Summary(), None)
+            AssistantBatches(session, free[0].assistant, Summary()).send(free, None)
     else:
         follow_batches(session, name, Summary())
 

@@ -15,7 +15,7 @@ from polling_world import CANARY, NOW, PollingWorld
 
 from store.history import History, HistoryError
 from store.polls.asking import keep_instrument
-from store.polls.batches import follow_batches, send_batch
+from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.session import CANCELLED, IN_BATCH, Summary
 
 NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini", "xai": "Grok"}
@@ -53,7 +53,7 @@ class Queue:
         summary = Summary()
         if free:
             instrument = keep_instrument(self.data.directory, free[0].assistant, CANARY)
-            send_batch(session, free, summary, instrument)
+            AssistantBatches(session, free[0].assistant, summary).send(free, instrument)
         return summary
 
     def follow(self, *, cancel: bool = False) -> Summary:

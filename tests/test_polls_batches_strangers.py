@@ -22,7 +22,7 @@ from polling_world import PollingWorld
 from processes import free_port, reached, until
 
 from store.polls.asking import request_for
-from store.polls.batches import follow_batches, send_batch
+from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.provider import Items, Queue, Remote, Response, read_object
 from store.polls.session import Summary
@@ -51,7 +51,8 @@ def begin(data: PollingWorld, api: str) -> None:
     """Send all questions in a batch."""
     session = data.session()
     summary = Summary()
-    send_batch(session, list(data.pairs(session, NAMES[api])), summary, None)
+    pairs = list(data.pairs(session, NAMES[api]))
+    AssistantBatches(session, pairs[0].assistant, summary).send(pairs, None)
     assert summary.batched == len(data.slugs)
 
 

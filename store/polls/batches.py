@@ -53,56 +53,6 @@ REFUSALS = frozenset(range(300, 500)) - {408, 409}
 UNCLEAR = "The provider did not say whether it took the batch"
 
 
-def send_batch(
-    session: PollSession,
-    pairs: Sequence[Pair],
-    summary: Summary,
-    instrument: str | None,
-) -> None:
-    """Send the first of an assistant's pairs as one batch, as many as its part of limits pays for.
-
-    ``instrument`` is the id of what it asks with.
-
-    Raises:
-        OSError: the batch cannot be written down, or the day's sum; nothing was sent.
-        SettingsError: the assistant's key is missing.
-    """
-    if fault := session.clock.fault():
-        summary.fault = fault
-        return
-    assistant = pairs[0].assistant
-    batches = AssistantBatches(session, assistant, summary)
-    items, reserved = batches.affordable(pairs)
-    charge = Charge(session.budget, reserved, assistant.name)
-    if not (items and charge.reserve()):
-        cost = reserve_of(batches.priced, pairs[0].category.question)
-        summary.limit = session.budget.reached(cost, assistant.name)
-        return
-    batch = Batch(
-        key=token_hex(8),
-        state="intended",
-        assistant=assistant,
-        intended_at=rfc3339(session.clock.now()),
-        reserved=reserved,
-        items=tuple(items),
-        instrument=instrument,
-    )
-    # the intent is on disk before anything is sent: a kill then leaves a batch that is known
-    try:
-        session.files.write(batch)
-    except OSError:
-        charge.settle(0)
-        raise
-    if failure := batches.create(batch):
-        why, spent = failure
-        session.files.write(batch.failed(rfc3339(session.clock.now()), why, spent))
-        charge.settle(spent)
-        summary.unknown_usd += spent / 1e6
-        summary.wrong.append(f"No batch of {assistant.name} was sent: {why}")
-    else:
-        summary.batched += len(items)
-
-
 def follow_batches(
     session: PollSession, name: str, summary: Summary, *, cancel: bool = False
 ) -> None:
@@ -150,17 +100,59 @@ class AssistantBatches:
         self._session = session
         self._summary = summary
         self._assistant = assistant
-        self.priced = replace(at_reduced_price(assistant), tier=None)
+        self._priced = replace(at_reduced_price(assistant), tier=None)
         self._name = session.catalogue.former_names.get(assistant.name, assistant.name)
 
-    def affordable(self, pairs: Sequence[Pair]) -> tuple[list[Asking], int]:
+    def send(self, pairs: Sequence[Pair], instrument: str | None) -> None:
+        """Send the first of its pairs as one batch, as many as its part of limits pays for.
+
+        ``instrument`` is the id of what it asks with.
+
+        Raises:
+            OSError: the batch cannot be written down, or the day's sum; nothing was sent.
+        """
+        session, summary = self._session, self._summary
+        if fault := session.clock.fault():
+            summary.fault = fault
+            return
+        items, reserved = self._affordable(pairs)
+        charge = Charge(session.budget, reserved, self._name)
+        if not (items and charge.reserve()):
+            cost = reserve_of(self._priced, pairs[0].category.question)
+            summary.limit = session.budget.reached(cost, self._name)
+            return
+        batch = Batch(
+            key=token_hex(8),
+            state="intended",
+            assistant=self._assistant,
+            intended_at=rfc3339(session.clock.now()),
+            reserved=reserved,
+            items=tuple(items),
+            instrument=instrument,
+        )
+        # the intent is on disk before anything is sent: a kill then leaves a batch that is known
+        try:
+            session.files.write(batch)
+        except OSError:
+            charge.settle(0)
+            raise
+        if failure := self._create(batch):
+            why, spent = failure
+            session.files.write(batch.failed(rfc3339(session.clock.now()), why, spent))
+            charge.settle(spent)
+            summary.unknown_usd += spent / 1e6
+            summary.wrong.append(f"No batch of {self._name} was sent: {why}")
+        else:
+            summary.batched += len(items)
+
+    def _affordable(self, pairs: Sequence[Pair]) -> tuple[list[Asking], int]:
         """Return what of these pairs can be paid and recorded, and what it may cost."""
         history, now = self._session.polling.history, rfc3339(self._session.clock.now())
         limit = self._session.budget.available(self._name)
         items: list[Asking] = []
         total = 0
         for pair in pairs[: self._queue.MOST_ITEMS]:
-            cost = reserve_of(self.priced, pair.category.question)
+            cost = reserve_of(self._priced, pair.category.question)
             if total + cost > limit:
                 break
             with suppress(HistoryError):  # its answer could not be recorded
@@ -169,7 +161,7 @@ class AssistantBatches:
                 total += cost
         return items, total
 
-    def create(self, batch: Batch) -> tuple[str, int] | None:
+    def _create(self, batch: Batch) -> tuple[str, int] | None:
         """Upload and create it; return why it was not made, or nobody knows, and what was spent."""
         items = {
             batch.identity(n): request_for(self._assistant, item.question).body
@@ -288,8 +280,8 @@ class AssistantBatches:
             if result == UNASKED["cancelled"]:
                 self._summary.count(CANCELLED)
                 continue
-            reply = read_result(self.priced, item.slug, item.question, result, note)
-            poll = poll_of(self.priced, item.slug, item.question, reply)
+            reply = read_result(self._priced, item.slug, item.question, result, note)
+            poll = poll_of(self._priced, item.slug, item.question, reply)
             cost += self._cost(poll, result)
             try:
                 if note not in notes(item.slug):
@@ -304,7 +296,7 @@ class AssistantBatches:
         if poll.usage and poll.usage.usd is not None:
             return micros(poll.usage.usd)
         is_free = result.is_free or result.is_error
-        return 0 if is_free else reserve_of(self.priced, poll.question)
+        return 0 if is_free else reserve_of(self._priced, poll.question)
 
     def _read_batch(self, response: Response) -> Remote | None:
         """Return the batch that a response describes, if it describes one."""

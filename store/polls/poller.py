@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from store.history import HistoryError
 from store.polls import sample
 from store.polls.asking import ask, keep_instrument, poll_of, reserve_of
-from store.polls.batches import WORTH_IT, follow_batches, send_batch
+from store.polls.batches import WORTH_IT, AssistantBatches, follow_batches
 from store.polls.due import Pair, Rounds
 from store.polls.locks import turn
 from store.polls.providers.provider import Reply
@@ -136,7 +136,8 @@ class Questions:
         is_worth_it = assistant.batch and len(self._waiting) >= WORTH_IT
         is_batched = is_worth_it and self._plan.waiting is None and not pause
         if is_batched and not session.files.pause_of(assistant, now):
-            send_batch(session, list(self._waiting), summary, self._instrument)
+            batches = AssistantBatches(session, assistant, summary)
+            batches.send(list(self._waiting), self._instrument)
         else:
             self._ask_directly(1 if pause else self._plan.most)
 
