@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from store.cli.checks import why_no_batches
 from store.polls.providers import queue_of
 from store.polls.providers.anthropic import AnthropicQueue
 from store.polls.providers.gemini import GeminiQueue
 from store.polls.providers.openai import OpenAIQueue, XAIQueue
 from store.polls.providers.provider import UNASKED, Response, grpc_error, lost, read_object
-from store.polls.secrets import why_no_batches
 from store.records import Assistant
 
 ASSISTANT = Assistant(name="A", api="responses", base_url="https://api.example/v1/", model="m")

@@ -13,7 +13,6 @@ from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
 from store.polls.locks import FOLDER, DamagedFileError
-from store.polls.secrets import mistakes
 from store.polls.spending import SPENT, stored_spending
 from store.publishing import manifest
 from store.rankings.names import Names
@@ -113,7 +112,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     files = Files(directory)
     catalogue = files.scan()
     yield from catalogue.problems
-    yield from mistakes(catalogue, files)
+    yield from checks.mistakes(catalogue, files)
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
     yield from manifest.problems(directory)

@@ -4,6 +4,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Literal
+from urllib.parse import urlsplit
 
 from store import counting
 from store.data_file import JsonPath
@@ -11,6 +13,10 @@ from store.files import Catalogue, Files
 from store.history import History, PollLine
 from store.polls.asking import cost_at_most
 from store.polls.due import Rounds
+from store.polls.providers import PROVIDERS, queue_of
+from store.polls.providers.provider import LOOPBACK, of_host
+from store.polls.secrets import KEY_NAME, faults, looks_like_a_key
+from store.polls.spending import missing_prices
 from store.rankings import curation, merging
 from store.rankings import names as naming
 from store.rankings.curation import NameResolution
@@ -27,6 +33,15 @@ _NAMED = 5  # slugs that a message spells out
 _SHOWN = 3  # names, or places of one, that it does
 _BARE = 10  # categories without situations that are told: of fewer, a reader sees all at once
 _UNKNOWN = "unknown"  # the newest poll of a file that cannot be read, or that lost some
+
+_KEY_OWNERS = {name: host for one in PROVIDERS.values() for name, host in one.KEYS.items()}
+"""The domain that a well-known variable's key belongs to, by the vendors' own documentation."""
+_SENT = "; its value is sent to the host of base_url"
+_PATH = re.compile("/(responses|chat/completions|messages(/batches)?|models(/.*)?|batches)/?$")
+"""What a format adds to ``base_url``, and somebody may have copied into it."""
+
+_Mistake = tuple[str | None, str, Literal["error", "warning"]]
+"""A member of an assistant, or ``None`` for the whole; a sentence; how grave it is."""
 
 
 def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
@@ -276,3 +291,66 @@ def _detached(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
 def _uses(product: ProductProfile) -> str:
     """Return how often and where a product is named."""
     return f"{plural(product.mentions, 'poll')} in {some(product.categories, _SHOWN)}"
+
+
+def mistakes(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+    """Yield what is wrong with each assistant beyond the schema of models.json, with its place.
+
+    While the file is bad by its schema there is none.
+    """
+    if any(p.file == "models.json" and p.severity == "error" for p in catalogue.problems):
+        return
+    for number, assistant in enumerate(catalogue.assistants):
+        for member, message, severity in _mistakes_of(assistant, catalogue.site):
+            place: JsonPath = ("models", number, member) if member else ("models", number)
+            yield files.problem_at("models.json", place, message, severity)
+
+
+def _mistakes_of(assistant: Assistant, site: Site) -> Iterator[_Mistake]:
+    for member, fault in faults(assistant):
+        yield member, fault, "error"
+    if not looks_like_a_key(assistant.key_env) and (doubt := doubtful_key(assistant)):
+        yield "key_env", doubt, "warning"
+    address = urlsplit(assistant.base_url or "")
+    is_plain = address.scheme == "http" and address.hostname not in LOOPBACK
+    if is_plain and assistant.key_env is not None:
+        yield "base_url", "the key would travel unencrypted; use https", "warning"
+    if path := _PATH.search(address.path):
+        right = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+        right = right.removesuffix(path[0])
+        yield "base_url", f'its api adds "{path[0]}" by itself; write "{right}"', "error"
+    if assistant.batch and (why := why_no_batches(assistant)):
+        yield "batch", why, "error"
+    provider = PROVIDERS.get(assistant.api)
+    if assistant.tier and not (provider and of_host(provider.FLEX, assistant)):
+        why = 'only OpenAI and Gemini are known here to have a flex tier; take "tier" out'
+        yield "tier", why, "error"
+    if site.daily_usd is not None and (missing := missing_prices(assistant)):
+        message = f"this assistant has no {listed(missing)}, which daily_usd of site.json needs"
+        yield None, message, "error"
+
+
+def doubtful_key(assistant: Assistant) -> str | None:
+    """Return why what is sent as the key may not be meant for the host that is asked, if so."""
+    host = urlsplit(assistant.base_url or "").hostname or ""
+    if assistant.key_env is None or host in LOOPBACK:
+        return None
+    owner = _KEY_OWNERS.get(assistant.key_env)
+    if owner is None:
+        is_named = KEY_NAME.search(assistant.key_env.upper())
+        message = "this does not look like the name of an API key's variable"
+        return None if is_named else message + _SENT
+    if host == owner or host.endswith(f".{owner}"):
+        return None
+    return "this variable holds the key of another provider" + _SENT
+
+
+def why_no_batches(assistant: Assistant) -> str | None:
+    """Return why an assistant cannot be asked in batches, as far as models.json tells."""
+    if queue_of(assistant) is None:
+        return "no queue for batches is known here of this api at the host of base_url"
+    if assistant.web_search:
+        return "batches are asked without web_search; set one of the two to false"
+    if assistant.tier == "flex":
+        return 'a batch has its own price; set "batch" to false or take "tier" out'
+    return None

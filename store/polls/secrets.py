@@ -1,24 +1,17 @@
 """API keys: where they come from, and how they are taken out of whatever a provider sends back.
 
-Also all that keeps an assistant of models.json from being asked, found before any is asked. These
-sentences name members of the file and quote none of its values: they are public.
+Also what in models.json keeps an assistant from being asked. These sentences name members of the
+file and quote none of its values: they are public.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import Any, Literal
-from urllib.parse import urlsplit
+from typing import Any
 
 import msgspec
 
-from store.data_file import JsonPath
-from store.files import Catalogue, Files
-from store.polls.providers import PROVIDERS, queue_of
-from store.polls.providers.provider import LOOPBACK, of_host
-from store.polls.spending import missing_prices
-from store.rankings.sentences import listed
-from store.records import Assistant, Problem, Site
+from store.records import Assistant
 from store.settings import SettingsError
 
 REDACTED = "[redacted]"
@@ -41,15 +34,6 @@ _KEY = re.compile(r"(?=[a-zA-Z]*\d)(?=[a-z\d]*[A-Z])(?=[A-Z\d]*[a-z])[A-Za-z\d]{
 """Twenty characters of a key in a row; a model is called by so many only in lower case."""
 KEY_NAME = re.compile(r"(?<!ACCESS_)(?<!SECRET_)(?<!PRIVATE_)KEY(?![A-Z])|API_TOKEN")
 _VARIABLE = re.compile("[A-Z][A-Z0-9_]{0,60}")
-
-KEY_OWNERS = {name: host for one in PROVIDERS.values() for name, host in one.KEYS.items()}
-"""The domain that a well-known variable's key belongs to, by the vendors' own documentation."""
-SENT = "; its value is sent to the host of base_url"
-_PATH = re.compile("/(responses|chat/completions|messages(/batches)?|models(/.*)?|batches)/?$")
-"""What a format adds to ``base_url``, and somebody may have copied into it."""
-
-Mistake = tuple[str | None, str, Literal["error", "warning"]]
-"""A member of an assistant, or ``None`` for the whole; a sentence; how grave it is."""
 
 
 def key_of(assistant: Assistant, secret: Callable[[str], str | None]) -> str | None:
@@ -98,69 +82,6 @@ def looks_like_a_key(name: str | None) -> bool:
     """Return whether what should be a variable's name is rather a key that was pasted there."""
     is_long = name is not None and len(name) > LONGEST_NAME
     return bool(name and is_long and re.search("[a-z]", name) and re.search(r"\d", name))
-
-
-def mistakes(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
-    """Yield what is wrong with each assistant beyond the schema of models.json, with its place.
-
-    While the file is bad by its schema there is none.
-    """
-    if any(p.file == "models.json" and p.severity == "error" for p in catalogue.problems):
-        return
-    for number, assistant in enumerate(catalogue.assistants):
-        for member, message, severity in _mistakes_of(assistant, catalogue.site):
-            place: JsonPath = ("models", number, member) if member else ("models", number)
-            yield files.problem_at("models.json", place, message, severity)
-
-
-def _mistakes_of(assistant: Assistant, site: Site) -> Iterator[Mistake]:
-    for member, fault in faults(assistant):
-        yield member, fault, "error"
-    if not looks_like_a_key(assistant.key_env) and (doubt := doubtful_key(assistant)):
-        yield "key_env", doubt, "warning"
-    address = urlsplit(assistant.base_url or "")
-    is_plain = address.scheme == "http" and address.hostname not in LOOPBACK
-    if is_plain and assistant.key_env is not None:
-        yield "base_url", "the key would travel unencrypted; use https", "warning"
-    if path := _PATH.search(address.path):
-        right = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
-        right = right.removesuffix(path[0])
-        yield "base_url", f'its api adds "{path[0]}" by itself; write "{right}"', "error"
-    if assistant.batch and (why := why_no_batches(assistant)):
-        yield "batch", why, "error"
-    provider = PROVIDERS.get(assistant.api)
-    if assistant.tier and not (provider and of_host(provider.FLEX, assistant)):
-        why = 'only OpenAI and Gemini are known here to have a flex tier; take "tier" out'
-        yield "tier", why, "error"
-    if site.daily_usd is not None and (missing := missing_prices(assistant)):
-        message = f"this assistant has no {listed(missing)}, which daily_usd of site.json needs"
-        yield None, message, "error"
-
-
-def doubtful_key(assistant: Assistant) -> str | None:
-    """Return why what is sent as the key may not be meant for the host that is asked, if so."""
-    host = urlsplit(assistant.base_url or "").hostname or ""
-    if assistant.key_env is None or host in LOOPBACK:
-        return None
-    owner = KEY_OWNERS.get(assistant.key_env)
-    if owner is None:
-        is_named = KEY_NAME.search(assistant.key_env.upper())
-        message = "this does not look like the name of an API key's variable"
-        return None if is_named else message + SENT
-    if host == owner or host.endswith(f".{owner}"):
-        return None
-    return "this variable holds the key of another provider" + SENT
-
-
-def why_no_batches(assistant: Assistant) -> str | None:
-    """Return why an assistant cannot be asked in batches, as far as models.json tells."""
-    if queue_of(assistant) is None:
-        return "no queue for batches is known here of this api at the host of base_url"
-    if assistant.web_search:
-        return "batches are asked without web_search; set one of the two to false"
-    if assistant.tier == "flex":
-        return 'a batch has its own price; set "batch" to false or take "tier" out'
-    return None
 
 
 def redact(key: str | None, value: Any, *, part: int = ANSWER_PART) -> Any:
