@@ -6,10 +6,11 @@ order and the file of every line, a head to the whole ledger up to its day. data
 format.
 """
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +24,8 @@ from msgspec.structs import replace
 from store.disk import append_lines, locked, make_folder, opened, read_regular, set_aside
 from store.line_codec import Stamp, stamp, whole, whole_lines
 from store.text import MAX_SLUG, SLUG_PATTERN, is_slug
+
+log = logging.getLogger(__name__)
 
 FOLDER, LEDGER, HEADS = "proof", "ledger.jsonl", "heads.jsonl"
 Day = Annotated[str, Meta(pattern=r"^[2-8]\d{3}-\d\d-\d\d$")]
@@ -382,3 +385,38 @@ class Proof:
         with suppress(FileNotFoundError), opened(self._history / f"{file}.jsonl") as handle:
             data = os.pread(handle, max(os.fstat(handle).st_size - start, 0), start)
         return map(stamp, whole_lines(data))
+
+
+class DayClosing:
+    """Closes the days of a data directory; ``reason`` says why it cannot."""
+
+    def __init__(self, directory: Path) -> None:
+        self.reason: str | None = None
+        self._directory = directory
+        self._proof = Proof(directory)
+        self._closed = ""
+
+    def look(self, confirmed: datetime | None) -> None:
+        """Close every day before the one in which the clock was last ``confirmed``, if any was.
+
+        A fault is logged once, is the ``reason``, and is tried again at the next look.
+        """
+        through = f"{confirmed - timedelta(days=1):%Y-%m-%d}" if confirmed else ""
+        if through <= self._closed:
+            return
+        before = self.reason
+        try:
+            heads = self._proof.close(through, wait=False)
+        except BlockingIOError:  # a backup may take minutes; the next look comes
+            return
+        except LedgerError as error:
+            self.reason = f"No day is closed: {error}."
+        except OSError as error:
+            path = os.path.relpath(error.filename or self._directory / FOLDER, self._directory)
+            self.reason = f"No day is closed: {path}: {error.strerror}."
+        else:
+            self.reason, self._closed = None, through
+            for head in heads:
+                log.info("closed %s: %d lines, root %s", head.day, head.lines, head.root)
+        if self.reason and self.reason != before:
+            log.error("%s", self.reason)

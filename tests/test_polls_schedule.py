@@ -39,11 +39,11 @@ from replaying import Replaying, serving
 
 from store.files import Files
 from store.history import History, HistoryError
-from store.ledger import Proof
+from store.ledger import DayClosing, Proof
 from store.polls.asking import keep_instrument
 from store.polls.clocks import Clock
 from store.polls.locks import is_held, lock
-from store.polls.schedule import AssistantStatus, DayClosing, Schedule, confirmed_time
+from store.polls.schedule import AssistantStatus, Schedule, confirmed_time
 from store.polls.session import Summary
 from store.records import Poll
 from store.settings import Settings, SettingsError

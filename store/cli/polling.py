@@ -23,12 +23,13 @@ from store.counting import doubt_clock, undeclared_sample
 from store.disk import check_room, is_full
 from store.files import Catalogue, Files
 from store.history import History, HistoryError
+from store.ledger import DayClosing
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import AheadError, Pair, PollingReader, PollingState, Rounds, levels
 from store.polls.locks import is_held
 from store.polls.poller import Plan, take_turn
 from store.polls.report import ask_whether_there, pause_in_words, quote, status_of
-from store.polls.schedule import LOCK, DayClosing, confirmed_time, other_owner
+from store.polls.schedule import LOCK, confirmed_time, other_owner
 from store.polls.session import ANSWERED, LEFT, NOT_ASKED, PollSession, Summary, in_usd
 from store.rankings.certainty import Certainty
 from store.rankings.sentences import plural

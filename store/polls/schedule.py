@@ -16,9 +16,8 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -28,8 +27,7 @@ from msgspec import Struct, field
 
 from store.files import Catalogue
 from store.history import HistoryError
-from store.ledger import FOLDER as PROOF
-from store.ledger import LedgerError, Proof
+from store.ledger import DayClosing
 from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock
 from store.polls.due import PollingReader, Rounds
@@ -267,41 +265,6 @@ class AssistantStatus(Struct):
             faults[reason] = f"Some of what is due is not asked: {reason}."
         public_fault = f"A batch of {self.name} has a fault; see the log."
         self.faults = faults | dict.fromkeys(lasting, public_fault)
-
-
-class DayClosing:
-    """Closes the days of a data directory; ``reason`` says why it cannot."""
-
-    def __init__(self, directory: Path) -> None:
-        self.reason: str | None = None
-        self._directory = directory
-        self._proof = Proof(directory)
-        self._closed = ""
-
-    def look(self, confirmed: datetime | None) -> None:
-        """Close every day before the one in which the clock was last ``confirmed``, if any was.
-
-        A fault is logged once, is the ``reason``, and is tried again at the next look.
-        """
-        through = f"{confirmed - timedelta(days=1):%Y-%m-%d}" if confirmed else ""
-        if through <= self._closed:
-            return
-        before = self.reason
-        try:
-            heads = self._proof.close(through, wait=False)
-        except BlockingIOError:  # a backup may take minutes; the next look comes
-            return
-        except LedgerError as error:
-            self.reason = f"No day is closed: {error}."
-        except OSError as error:
-            path = os.path.relpath(error.filename or self._directory / PROOF, self._directory)
-            self.reason = f"No day is closed: {path}: {error.strerror}."
-        else:
-            self.reason, self._closed = None, through
-            for head in heads:
-                log.info("closed %s: %d lines, root %s", head.day, head.lines, head.root)
-        if self.reason and self.reason != before:
-            log.error("%s", self.reason)
 
 
 def confirmed_time(clock: Clock, catalogue: Catalogue) -> datetime | None:
