@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from store.cli import app_settings, refuse, unknown_slug, with_data
 from store.cli.checks import mistakes
+from store.cli.report import ask_whether_there, pause_in_words, quote, status_of
 from store.counting import doubt_clock, undeclared_sample
 from store.disk import check_room, is_full
 from store.files import Catalogue, Files
@@ -28,7 +29,6 @@ from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import AheadError, Pair, PollingReader, PollingState, Rounds, levels
 from store.polls.locks import is_held
 from store.polls.poller import Plan, take_turn
-from store.polls.report import ask_whether_there, pause_in_words, quote, status_of
 from store.polls.schedule import LOCK, confirmed_time, other_owner
 from store.polls.session import ANSWERED, LEFT, NOT_ASKED, PollSession, Summary, in_usd
 from store.rankings.certainty import Certainty
