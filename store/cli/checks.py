@@ -15,7 +15,7 @@ from store.polls.asking import cost_at_most
 from store.polls.due import Rounds
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.provider import LOOPBACK, of_host
-from store.polls.secrets import KEY_NAME, faults, looks_like_a_key
+from store.polls.secrets import KEY_NAME, KEY_OWNERS, faults, looks_like_a_key
 from store.polls.spending import missing_prices
 from store.rankings import curation, merging
 from store.rankings import names as naming
@@ -34,8 +34,6 @@ _SHOWN = 3  # names, or places of one, that it does
 _BARE = 10  # categories without situations that are told: of fewer, a reader sees all at once
 _UNKNOWN = "unknown"  # the newest poll of a file that cannot be read, or that lost some
 
-_KEY_OWNERS = {name: host for one in PROVIDERS.values() for name, host in one.KEYS.items()}
-"""The domain that a well-known variable's key belongs to, by the vendors' own documentation."""
 _SENT = "; its value is sent to the host of base_url"
 _PATH = re.compile("/(responses|chat/completions|messages(/batches)?|models(/.*)?|batches)/?$")
 """What a format adds to ``base_url``, and somebody may have copied into it."""
@@ -335,7 +333,7 @@ def doubtful_key(assistant: Assistant) -> str | None:
     host = urlsplit(assistant.base_url or "").hostname or ""
     if assistant.key_env is None or host in LOOPBACK:
         return None
-    owner = _KEY_OWNERS.get(assistant.key_env)
+    owner = KEY_OWNERS.get(assistant.key_env)
     if owner is None:
         is_named = KEY_NAME.search(assistant.key_env.upper())
         message = "this does not look like the name of an API key's variable"

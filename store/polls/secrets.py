@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from store.polls.providers import PROVIDERS
 from store.records import Assistant
 from store.settings import SettingsError
 
@@ -33,6 +34,8 @@ PUBLISHED = (
 _KEY = re.compile(r"(?=[a-zA-Z]*\d)(?=[a-z\d]*[A-Z])(?=[A-Z\d]*[a-z])[A-Za-z\d]{20,}")
 """Twenty characters of a key in a row; a model is called by so many only in lower case."""
 KEY_NAME = re.compile(r"(?<!ACCESS_)(?<!SECRET_)(?<!PRIVATE_)KEY(?![A-Z])|API_TOKEN")
+KEY_OWNERS = {name: host for one in PROVIDERS.values() for name, host in one.KEYS.items()}
+"""The domain that a well-known variable's key belongs to, by the vendors' own documentation."""
 _VARIABLE = re.compile("[A-Z][A-Z0-9_]{0,60}")
 
 
