@@ -182,6 +182,18 @@ def write_instrument(directory: Path, **fields: Any) -> str:
     return identity
 
 
+def edit(path: Path, **fields: Any) -> Path:
+    """Change members of a data file as a person would."""
+    return write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **fields})
+
+
+def withhold(directory: Path, *ids: str) -> Path:
+    """Write that these polls of a data directory are withheld, and no others."""
+    entry = {"reason": "Insults a person", "date": "2026-11-15"}
+    value = {"version": 1, "withheld": dict.fromkeys(ids, entry)}
+    return write_json(directory / "withheld.json", value)
+
+
 def contents(directory: Path) -> dict[str, bytes]:
     """Return every file below a directory with its bytes; a link's are those it leads to."""
     files = (path for path in directory.rglob("*") if path.is_file())
