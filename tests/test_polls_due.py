@@ -1,6 +1,5 @@
 """When a pair is due, and in which order pairs are asked."""
 
-import json
 import sys
 import threading
 from collections import Counter
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from builders import answered, append, category, failed, question_of, write_data, write_json
+from builders import answered, append, category, edit, failed, question_of, withhold, write_data
 from faults import UnreadableFiles, replace_os
 
 from store.counting import CLOCK_TOLERANCE
@@ -272,15 +271,14 @@ def test_a_new_question_is_due_at_once(data: Path) -> None:
     pairs = [pair("new")]
     assert state_in(data).due(pairs, WEEKLY, T) == []
     path = data / "categories" / "new.json"
-    asked = json.loads(path.read_text(encoding="utf-8"))
-    write_json(path, {**asked, "question": "Which is best?"})
+    edit(path, question="Which is best?")
     assert state_in(data).due(pairs, WEEKLY, T) == pairs
     assert [state.failure for state in state_in(data).of_assistant("B")] == ["auth"]
     tried = failed("A", "timeout", at(hours=-1), slug="new", question="Which is best?")
     append(data, [tried])
     assert state_in(data).due(pairs, WEEKLY, T) == []
     assert state_in(data).due(pairs, WEEKLY, T + timedelta(hours=5)) == pairs
-    write_json(path, {**asked, "question": "So?", "former_questions": [asked["question"]]})
+    edit(path, question="So?", former_questions=[question_of("new")])
     assert state_in(data).due(pairs, WEEKLY, T) == []
 
 
@@ -293,8 +291,7 @@ def test_where_a_poll_is_yet_to_come_nothing_is_asked(data: Path) -> None:
     [error] = stands.unread
     assert str(error).startswith("history/old.jsonl:2:1: a poll of 9000-12-31T23:59:59Z, which is")
     assert stands.due(pairs, WEEKLY, T) == []
-    reason = {wrong.id: {"reason": "wrong clock", "date": "2026-11-02"}}
-    write_json(data / "withheld.json", {"version": 1, "withheld": reason})
+    withhold(data, wrong.id)
     assert slugs(state_in(data).due(pairs, WEEKLY, T)) == ["old", "old"]
     assert Rounds(3650).due_at(poll_states([wrong])["B"]).year == 9010
 
@@ -302,8 +299,7 @@ def test_where_a_poll_is_yet_to_come_nothing_is_asked(data: Path) -> None:
 def test_a_withheld_poll_was_asked_all_the_same(data: Path) -> None:
     """Taking an answer out of sight does not pay for another one."""
     [stored, _] = History(data / "history").read("new").polls
-    why = {stored.poll.id: {"reason": "A slur", "date": "2026-11-02"}}
-    write_json(data / "withheld.json", {"version": 1, "withheld": why})
+    withhold(data, stored.poll.id)
     assert state_in(data).due([pair("new")], WEEKLY, T) == []
 
 
@@ -317,7 +313,7 @@ def test_damage_holds_nobody_up(data: Path) -> None:
 def test_a_renamed_assistant_is_not_asked_again(data: Path) -> None:
     """Its polls under a former name are its own."""
     models = [{"name": "Z", "api": "sample", "former_names": ["A"]}]
-    write_json(data / "models.json", {"version": 1, "models": models})
+    edit(data / "models.json", models=models)
     assert state_in(data).due([pair("new", "Z")], WEEKLY, T) == []
     assert slugs(state_in(data).due([pair("old", "Z")], WEEKLY, T)) == ["old"]
 
@@ -331,7 +327,7 @@ def certainty(level: Level, **runs: int) -> Certainty:
 
 
 CERTAINTIES = {
-    "p": certainty("clear", A=9, B=9),
+    "p": certainty("clear", A=1, B=1),
     "q": certainty("unmeasured", A=1),
     "r": certainty("open", A=5, B=4),
     "s": certainty("contradicted", A=4, B=4),
@@ -339,29 +335,18 @@ CERTAINTIES = {
 PAIRS = [pair(slug, model) for slug in CERTAINTIES for model in "AB"]
 
 
-def unclear(most: int, today: str = "2026-11-21") -> str:
-    """Whom to ask, where all answered on the 20th."""
+@pytest.mark.parametrize(
+    ("most", "day", "asked"),
+    [(9, 21, "rA rB sA sB qA qB"), (5, 21, "rB sA sB qA qB"), (1, 21, "qB"), (9, 20, "")],
+)
+def test_open_categories_are_asked_first_and_clear_ones_never(
+    most: int, day: int, asked: str
+) -> None:
+    """Nobody who answered on so many days already, and nobody twice on one day, the 20th."""
     polls = [answered(model, ["X"], "2026-11-20T06:00:00Z") for model in "AB"]
-    states = PollStates.of(polls, category())
-    stands = PollingState(dict.fromkeys(CERTAINTIES, states))
-    pairs = stands.unclear(PAIRS, most, CERTAINTIES, today)
-    return " ".join(f"{pair.slug}{pair.assistant.name}" for pair in pairs)
-
-
-def test_what_is_clear_is_left_alone_and_open_categories_come_first() -> None:
-    """A cap that ends the run has decided as many as it could."""
-    assert unclear(9) == "rA rB sA sB qA qB"
-
-
-def test_nobody_is_asked_beyond_so_many_days() -> None:
-    """Those who answered on fewer days are."""
-    assert unclear(5) == "rB sA sB qA qB"
-    assert unclear(1) == "qB"
-
-
-def test_nobody_is_asked_twice_on_one_day() -> None:
-    """Another answer of the same day would say nothing of other days."""
-    assert unclear(9, today="2026-11-20") == ""
+    stands = PollingState(dict.fromkeys(CERTAINTIES, PollStates.of(polls, category())))
+    pairs = stands.unclear(PAIRS, most, CERTAINTIES, f"2026-11-{day}")
+    assert " ".join(f"{pair.slug}{pair.assistant.name}" for pair in pairs) == asked
 
 
 def test_a_days_cost_is_summed_while_another_thread_looks(tmp_path: Path) -> None:
