@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import answered, app_over, append, close_days, command, failed, write_data, write_json
+from builders import answered, append, close_days, command, edit, failed, withhold, write_data
 from click.testing import Result
 from faults import FailingCalls, UnreadableFiles, needs_root, replace_os
 from processes import write_real
@@ -182,7 +182,8 @@ def test_samples_are_made_again_with_the_same_bytes(sample: Path, tmp_path: Path
 def test_due_fills_rounds_up(sample: Path) -> None:
     """With --due so many answers a round, those it has among them; so a run can be repeated."""
     run(sample, "crm", *AT)
-    done = run(sample, "--due", *AT)
+    assert run(sample, "crm", "--due", *AT).stdout == "Nothing is due.\n"
+    done = run(sample, "vpn", "crm", "--due", *AT)
     assert done.output.splitlines()[-3:-1] == ["A: 1 answered", "B: 1 answered"]
     done = run(sample, "--due", "--samples", "2", *AT)
     assert done.output.splitlines()[-3:-1] == ["A: 2 answered", "B: 2 answered"]
@@ -190,18 +191,9 @@ def test_due_fills_rounds_up(sample: Path) -> None:
     assert run(sample, "--due", "--samples", "2", *AT).stdout == "Nothing is due.\n"
 
 
-def test_due_asks_of_what_is_named_only_what_is_due(sample: Path) -> None:
-    """A category that was just asked is not asked again."""
-    run(sample, "crm", *AT)
-    done = run(sample, "crm", "--due", *AT)
-    assert (done.exit_code, done.stdout) == (0, "Nothing is due.\n")
-    assert run(sample, "vpn", "crm", "--due", *AT).output.count("1 answered") == 2
-
-
 def test_the_site_says_how_many_answers_a_round_takes(sample: Path) -> None:
     """At first more if it says so, then as many as every round."""
-    site = json.loads((sample / "site.json").read_text())
-    write_json(sample / "site.json", {**site, "samples_per_round": 2, "samples_at_first": 3})
+    edit(sample / "site.json", samples_per_round=2, samples_at_first=3)
     assert "A: 6 calls of a sample" in run(sample, "--due", "--dry-run", *AT).output
     run(sample, "crm", *AT)
     status = run(sample, "--status", *AT).output
@@ -227,17 +219,10 @@ def test_the_progress_of_rounds_ends_where_they_do(
             self.update = steps.append
 
     monkeypatch.setattr("click.progressbar", Bar)
-    site = json.loads((sample / "site.json").read_text())
-    write_json(sample / "site.json", {**site, "samples_at_first": 3})
+    edit(sample / "site.json", samples_at_first=3)
     run(sample, "crm", *AT)
     run(sample, *named, "--due", *AT)
     assert [(length, sum(steps)) for length, steps in bars] == [(2, 2), (10, 10)]
-
-
-def standing(data: Path, slug: str) -> tuple[str, set[int]]:
-    """How sure a ranking is, and how many answers of the assistants that rests on."""
-    board = app_over(data).extensions["store"].snapshot.leaderboards[slug]
-    return board.certainty.level, {len(window.answers) for window in board.windows.values()}
 
 
 def test_until_clear_asks_once_a_day(tmp_path: Path) -> None:
@@ -255,17 +240,6 @@ def test_until_clear_asks_once_a_day(tmp_path: Path) -> None:
     again = run(data, "--until-clear", "5", *AT)
     assert again.exit_code == 0
     assert re.fullmatch("Nothing is to be asked. Of one day one answer counts: .*\n", again.stdout)
-
-
-def test_until_clear_ends_where_nobody_answers(
-    sample: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each is asked once, and the command says why."""
-    monkeypatch.setattr(sample_assistant, "reply", failing)
-    done = run(sample, "--until-clear", "5", *AT)
-    assert done.exit_code == 1
-    assert "A: 2 refusal" in done.output
-    assert polled(sample) == 4
 
 
 @pytest.mark.parametrize(
@@ -303,19 +277,6 @@ def test_a_time_is_only_pretended_to_samples(real: Path) -> None:
     done = run(real, "crm", "--at", "2026-11-02T06:00:00Z")
     assert done.exit_code == 2
     assert "--at is only for data whose assistants are all of api sample." in done.output
-
-
-def test_data_that_is_not_there(tmp_path: Path) -> None:
-    """A missing data directory, or one without assistants, is one sentence."""
-    app = app_over(write_data(tmp_path / "data"))
-    (tmp_path / "data" / "models.json").write_text('{"version": 1, "models": []}')
-    done = app.test_cli_runner().invoke(args=["poll", "--all"])
-    assert "models needs at least 1 entry, not 0" in done.output
-    for file in sorted((tmp_path / "data").rglob("*.json")):
-        file.unlink()
-    done = app.test_cli_runner().invoke(args=["poll", "--all"])
-    assert (done.exit_code, done.output.count("\n")) == (1, 2)
-    assert "holds no data files" in done.output
 
 
 def test_a_dry_run_says_what_it_would_cost(real: Path) -> None:
@@ -401,7 +362,7 @@ def test_who_cannot_be_asked_stops_nobody_else(
     told = json.loads((real / "models.json").read_text())
     told["models"][1:] = [{"name": "A", "api": "sample"}]
     (real / "models.json").write_text(json.dumps(told))
-    write_json(real / "site.json", {"version": 1, "name": "X", "sample": True})
+    edit(real / "site.json", sample=True)
     change(real, **fields)
     done = run(real, "crm", *arguments)
     assert done.exit_code == 1
@@ -532,10 +493,9 @@ def test_failed_questions_that_wait_are_told(real: Path) -> None:
 def test_nothing_real_is_added_to_invented_answers(sample: Path) -> None:
     """A history of invented answers under a site said to be real is a mistake of site.json."""
     run(sample, "crm", *AT)
-    site = json.loads((sample / "site.json").read_text())
-    write_json(sample / "site.json", {**site, "sample": False})
+    edit(sample / "site.json", sample=False)
     real = {"name": "GPT", "api": "chat", "model": "gpt", "base_url": NOWHERE}
-    write_json(sample / "models.json", {"version": 1, "models": [real]})
+    edit(sample / "models.json", models=[real])
     done = run(sample, "vpn")
     assert (done.exit_code, polled(sample)) == (1, 2)
     assert "Nothing was asked, for site.json has a mistake" in done.output
@@ -641,17 +601,16 @@ def test_the_status_says_that_nothing_can_be_locked(real: Path) -> None:
     assert "Nothing can be asked, for .locks cannot be used: Not a directory." in done.output
 
 
-def test_failures_give_their_reason(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under an assistant's line stands one sentence for each kind of failure."""
+@pytest.mark.parametrize("which", [("--all",), ("--until-clear", "5")])
+def test_failures_give_their_reason(
+    sample: Path, monkeypatch: pytest.MonkeyPatch, which: tuple[str, ...]
+) -> None:
+    """Each is asked once; under an assistant's line stands one sentence for each kind."""
     monkeypatch.setattr(sample_assistant, "reply", failing)
-    done = run(sample, "--all")
-    assert done.exit_code == 1
-    assert done.output.splitlines()[-5:-1] == [
-        "A: 2 refusal",
-        "  refusal: The model refused.",
-        "B: 2 refusal",
-        "  refusal: The model refused.",
-    ]
+    done = run(sample, *which, *AT)
+    assert (done.exit_code, polled(sample)) == (1, 4)
+    for name in "AB":
+        assert f"\n{name}: 2 refusal\n  refusal: The model refused.\n" in done.output
 
 
 def failing(*_: object) -> Reply:
@@ -674,7 +633,6 @@ def test_a_record_from_the_future_keeps_its_category_from_being_asked(
     assert done.output.endswith(end)
     assert f"withheld: flask withhold {poll.id}" in command(real, "check").output
     assert polled(real) == 2
-    withheld = {poll.id: {"reason": "a wrong clock", "date": "2026-11-20"}}
-    write_json(real / "withheld.json", {"version": 1, "withheld": withheld})
+    withhold(real, poll.id)
     change(real, key_env=None)
     assert "yet to come" not in run(real, "crm", "--max-usd", "0").output
