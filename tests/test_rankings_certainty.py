@@ -213,32 +213,23 @@ def test_several_answers_of_one_day_are_one_day() -> None:
     assert sentence(board(*same, models="A")) == "Asked on one day only."
 
 
-def test_a_new_version_starts_the_run_anew() -> None:
-    """Answers by another served version are not compared; none is no version and equals none."""
-    old = polls("XY XY · XY XY")
-    new = answered("A", ["Y"], "2026-10-09T06:00:00Z", served_model="v2")
+@pytest.mark.parametrize(
+    ("before", "now", "since"),
+    [
+        ({}, {"served_model": "v2"}, ""),
+        ({"served_model": "v1"}, {"served_model": "v2"}, " since its version changed"),
+        ({"instrument": "0" * 12}, {"instrument": "1" * 12}, " since the way of asking changed"),
+    ],
+)
+def test_another_version_or_instrument_starts_the_run_anew(
+    before: dict[str, str], now: dict[str, str], since: str
+) -> None:
+    """Only its own answers are compared, also once it is back; none equals none."""
+    old = polls("XY XY · XY XY", **before)
+    new = answered("A", ["Y"], "2026-10-09T06:00:00Z", **now)
     found = board(*old, new)
-    assert found.certainty.runs == {"A": 1, "B": 2}
-    assert sentence(found) == "Asked on too few days to tell: A on one; B on two."
-    named = [*polls("XY XY · XY XY", served_model="v1"), new]
-    assert (
-        sentence(board(*named))
-        == "Asked on too few days to tell: A on one since its version changed; B on two."
-    )
-    back = answered("A", ["X"], "2026-10-10T06:00:00Z", served_model="v1")
-    assert board(*named, back).certainty.runs["A"] == 1
-
-
-def test_another_instrument_starts_the_run_anew() -> None:
-    """Answers that were asked for in another way are not compared, and the sentence says so."""
-    old = polls("XY XY XY XY · XY XY XY XY", instrument="0" * 12)
-    new = answered("A", ["Y"], "2026-10-09T06:00:00Z", instrument="1" * 12)
-    found = board(*old, new)
-    assert found.certainty.runs == {"A": 1, "B": 4}
-    assert (
-        sentence(found)
-        == "Asked on too few days to tell: A on one since the way of asking changed."
-    )
+    assert found.certainty.runs == board(*old, new, old[0]).certainty.runs == {"A": 1, "B": 2}
+    assert sentence(found) == f"Asked on too few days to tell: A on one{since}; B on two."
 
 
 def test_another_wording_starts_the_run_anew() -> None:
