@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 from broken import KINDS, write_one_of_each
-from builders import answered, app_over, append, command, write_json
+from builders import answered, app_over, append, command, edit, write_json
 from click.testing import Result
 from flask.testing import FlaskCliRunner
 from hypothesis import HealthCheck, given, settings
@@ -90,11 +90,6 @@ def test_a_ledger_that_cannot_be_read_hides_no_other_mistake(
     assert "proof/ledger.jsonl:1:1: cannot be read" in done.stdout
 
 
-def set_key(path: Path, **fields: object) -> None:
-    """Change keys of a data file as a curator would."""
-    write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **fields})
-
-
 @pytest.mark.parametrize(
     ("fields", "warning"),
     [
@@ -117,7 +112,7 @@ def test_a_topic_that_reads_badly_in_a_verdict_is_a_warning(
     directory: Path, fields: dict[str, object], warning: str | None
 ) -> None:
     """What would stand after "for" must not start with Best or The or end a sentence."""
-    set_key(directory / "categories" / "vpn.json", **fields)
+    edit(directory / "categories" / "vpn.json", **fields)
     done = check(directory)
     assert done.exit_code == 0
     assert done.stdout == (f"categories/vpn.json:{warning}\n" if warning else "")
@@ -125,7 +120,7 @@ def test_a_topic_that_reads_badly_in_a_verdict_is_a_warning(
 
 def test_polling_less_than_weekly_is_a_warning(directory: Path) -> None:
     """Above seven days no cell is polled in both windows of a trend."""
-    set_key(directory / "site.json", poll_every_days=8)
+    edit(directory / "site.json", poll_every_days=8)
     done = check(directory)
     assert done.exit_code == 0
     assert done.stdout.startswith("site.json:5:3: warning: poll_every_days is 8: above 7 nothing")
@@ -135,8 +130,8 @@ def test_polling_less_than_weekly_is_a_warning(directory: Path) -> None:
 def test_who_retired_and_what_nobody_polls_is_a_notice(directory: Path) -> None:
     """Models that left, categories without a poll and histories without a category are named."""
     models = [{"name": name, "api": "sample"} for name in ("B", "C")]
-    set_key(directory / "models.json", models=models)
-    set_key(directory / "categories" / "crm-software.json", former_slugs=[])
+    edit(directory / "models.json", models=models)
+    edit(directory / "categories" / "crm-software.json", former_slugs=[])
     (directory / "categories" / "vpn.json").rename(directory / "categories" / "vpn-service.json")
     done = check(directory)
     assert done.exit_code == 0
@@ -166,7 +161,7 @@ def test_topics_name_a_renamed_category_by_its_new_slug(directory: Path) -> None
     """A former slug in a topic is a warning that gives the present one; its category is in it."""
     old, new = (directory / "categories" / f"{name}.json" for name in ("vpn", "vpn-service"))
     old.rename(new)
-    set_key(new, former_slugs=["vpn"])
+    edit(new, former_slugs=["vpn"])
     assert check(directory).stdout == (
         'topics.json:13:13: warning: no category has the slug "vpn"; it is called "vpn-service" '
         "now\n"
@@ -178,7 +173,7 @@ def test_two_topics_with_one_address_are_an_error(directory: Path) -> None:
     part = {"slug": "all", "title": "All", "categories": ["vpn", "crm-software"]}
     topic = {"slug": "software", "title": "Software", "parts": [part]}
     for topics in ([topic, topic], [{**topic, "parts": [part, part]}]):
-        set_key(directory / "topics.json", topics=topics)
+        edit(directory / "topics.json", topics=topics)
         done = command(directory, "check")
         assert done.exit_code == 1
         assert "is there twice; give each its own" in done.stdout
@@ -187,7 +182,7 @@ def test_two_topics_with_one_address_are_an_error(directory: Path) -> None:
 def test_withholding_a_poll_that_is_not_there_is_a_warning(directory: Path) -> None:
     """An id with a typing mistake withholds nothing, which somebody should know."""
     gone = {"0" * 16: {"reason": "x", "date": "2026-11-04"}}
-    set_key(directory / "withheld.json", withheld=gone)
+    edit(directory / "withheld.json", withheld=gone)
     line = f"withheld.json:4:5: warning: no poll in history has the id {'0' * 16}\n"
     assert check(directory).stdout == line
 
@@ -241,10 +236,10 @@ def test_a_poll_yet_to_come_is_named_with_what_to_do(
     mark: str,
 ) -> None:
     """One from under a wrong clock is an error, of invented data a notice, until it is withheld."""
-    set_key(directory / "site.json", sample=sample)
+    edit(directory / "site.json", sample=sample)
     if not sample:
         real = {"name": "A", "api": "chat", "base_url": "https://api.example/v1", "model": "m"}
-        set_key(directory / "models.json", models=[{**real, "former_names": ["B"]}])
+        edit(directory / "models.json", models=[{**real, "former_names": ["B"]}])
     append(directory, [answered("A", ["Pipe"], "2999-01-01T00:00:00Z", slug="vpn")])
     done = check(directory)
     [line] = done.stdout.splitlines()
@@ -263,10 +258,10 @@ def test_a_new_question_is_told_with_what_asking_it_costs(directory: Path) -> No
     priced = {"usd_per_million_input": 1.0, "usd_per_million_output": 100.0, "model": "m"}
     real = {"api": "chat", "base_url": "https://api.example/v1", "max_output_tokens": 4000}
     models = [{"name": "A", **real, **priced}, {"name": "B", "api": "sample"}]
-    set_key(directory / "models.json", models=models)
+    edit(directory / "models.json", models=models)
     vpn = directory / "categories" / "vpn.json"
     old = json.loads(vpn.read_text(encoding="utf-8"))["question"]
-    set_key(vpn, question="Which VPN is best?")
+    edit(vpn, question="Which VPN is best?")
     done = check(directory)
     assert done.exit_code == 0
     line, warning = done.stdout.splitlines()
@@ -278,9 +273,9 @@ def test_a_new_question_is_told_with_what_asking_it_costs(directory: Path) -> No
     new = answered("A", ["Pipe"], "2026-11-04T06:00:00Z", slug="vpn", question="Which VPN is best?")
     append(directory, [new])
     assert "yet to be answered by B: 1 poll for at most 0.0000 USD" in check(directory).stdout
-    set_key(directory / "site.json", samples_at_first=3)
+    edit(directory / "site.json", samples_at_first=3)
     assert "yet to be answered by B: 3 polls for" in check(directory).stdout
-    set_key(vpn, former_questions=[old])
+    edit(vpn, former_questions=[old])
     assert "categories/" not in check(directory).stdout
 
 
@@ -292,14 +287,14 @@ def test_categories_without_situations_are_counted(directory: Path) -> None:
     output = check(directory).output
     assert "11 of 11 categories have no situations (a0, a1, a2, a3, a4, \u2026)" in output
     for slug in ("a0", "vpn"):
-        set_key(directory / f"categories/{slug}.json", situations=["somebody needs this"])
+        edit(directory / f"categories/{slug}.json", situations=["somebody needs this"])
     assert "have no situations" not in check(directory).output
 
 
 def test_an_alias_that_is_another_title_is_warned_of(directory: Path) -> None:
     """Who searches for that other category would be sent to this one."""
     title = json.loads((directory / "categories/crm-software.json").read_bytes())["title"]
-    set_key(directory / "categories/vpn.json", aliases=["hide my address", title.upper()])
+    edit(directory / "categories/vpn.json", aliases=["hide my address", title.upper()])
     done = check(directory)
     assert done.exit_code == 0
     assert f'warning: "{title.upper()}" is the title of crm-software' in done.stdout
