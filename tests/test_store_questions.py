@@ -10,10 +10,12 @@ from builders import (
     app_over,
     append,
     bodies,
+    edit,
     failed,
     line_of,
     question_of,
     same_as_fresh,
+    withhold,
     write_data,
     write_json,
 )
@@ -59,11 +61,6 @@ def shown(service: Flask, path: str = f"/api/v1/best/{CRM}.json") -> Any:
     """An answer of the service as it is now."""
     store_of(service)
     return service.test_client().get(path).get_json()
-
-
-def edit(path: Path, **fields: Any) -> None:
-    """Change members of a data file."""
-    write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **fields})
 
 
 def test_a_new_question_is_never_put_above_old_answers(
@@ -143,8 +140,7 @@ def test_a_withheld_poll_under_a_wrong_clock_moves_nothing(data: Path, service: 
     wrong = answered("A", ["Wrong"], "2099-01-01T06:00:00Z")
     append(data, [wrong])
     assert shown(service)["updated"] == "2099-01-01"
-    why = {wrong.id: {"reason": "wrong clock", "date": "2026-10-14"}}
-    write_json(data / "withheld.json", {"version": 1, "withheld": why})
+    withhold(data, wrong.id)
     store = store_of(service)
     assert bodies(store) == before
     [recorded] = store.record([answered("B", ["Y"])], "2026-10-14T06:00:00Z")
