@@ -20,6 +20,7 @@ from builders import (
     close_days,
     command,
     contents,
+    withhold,
     write_data,
     write_json,
 )
@@ -31,14 +32,7 @@ from store.history import History
 from store.web.pages import pictures
 
 SLUGS = ("crm-software", "help-desk")
-LAB = {
-    "version": 1,
-    "title": "T",
-    "method": "M",
-    "finding": "F",
-    "date": "2026-11-01",
-    "body": "B",
-}
+LAB = {"version": 1, "title": "T", "method": "M", "finding": "F", "date": "2026-11-01", "body": "B"}
 
 
 @pytest.fixture
@@ -55,12 +49,6 @@ def data(tmp_path: Path) -> Path:
         ]
         + [answered("A", ["The A", "Product B"], "2026-11-03T06:00:00Z", slug="help-desk")],
     )
-
-
-def withheld(data: Path) -> dict[str, Any]:
-    """Withhold the newest poll of a category."""
-    poll = History(data / "history").read("help-desk").polls[-1].poll
-    return {"version": 1, "withheld": {poll.id: {"reason": "R", "date": "2026-11-15"}}}
 
 
 def export(data: Path, tree: Path, *options: str, **settings: Any) -> Result:
@@ -154,7 +142,7 @@ def test_the_same_data_is_the_same_tree_and_writes_nothing(
         lambda data: write_json(data / "site.json", {**SITE, "name": "Other"}),
         lambda data: write_json(data / "labs/l.json", LAB),
         lambda data: append(data, [answered("A", ["Product E"], "2026-11-09T06:00:00Z")]),
-        lambda data: write_json(data / "withheld.json", withheld(data)),
+        lambda data: withhold(data, History(data / "history").read("help-desk").polls[-1].poll.id),
     ],
     ids=["name", "lab", "poll", "withholding"],
 )
