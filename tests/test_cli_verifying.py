@@ -13,16 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import (
-    BASE_URL,
-    answered,
-    app_over,
-    append,
-    close_days,
-    command,
-    contents,
-    write_json,
-)
+from builders import BASE_URL, answered, app_over, append, close_days, command, contents, withhold
 from click.testing import Result
 from datasets import running, small_data, written
 from flask import request
@@ -46,8 +37,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = small_data(tmp_path_factory.mktemp("verify") / "data")
     append(directory, [SECRET, answered("B", ["Product E"], "2026-11-16T06:00:00Z")])
     close_days(directory, CLOSED)
-    entry = {SECRET.id: {"reason": "Insults a person", "date": "2026-11-15"}}
-    write_json(directory / "withheld.json", {"version": 1, "withheld": entry})
+    withhold(directory, SECRET.id)
     written(directory, BASE_URL)
     return directory
 
