@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from builders import answered, app_over, close_days, write_data, write_json
+from builders import answered, app_over, close_days, withhold, write_data, write_json
 from click import ClickException
 from conftest import Report
 from flask import Flask
@@ -50,8 +50,7 @@ def write_world(directory: Path) -> Path:
     prices = {"usd_per_million_input": 2, "usd_per_million_output": 10}
     models = [{"name": n, "api": "chat", "model": "m", **provider, **prices} for n in "ABCD"]
     write_json(directory / "models.json", {"version": 1, "models": models})
-    withheld = {polls[-1].id: {"reason": "Planted.", "date": "2026-11-10"}}
-    write_json(directory / "withheld.json", {"version": 1, "withheld": withheld})
+    withhold(directory, polls[-1].id)
     write_json(directory / "synonyms.json", {"version": 1, "synonyms": [["thing", "object"]]})
     write_json(directory / "words.json", {"version": 1, "source": "us", "words": ["the"]})
     lab = {"title": "L", "method": "M.", "finding": "F.", "date": "2026-11-01", "body": "B."}
