@@ -22,6 +22,7 @@ from builders import (
     close_days,
     command,
     contents,
+    withhold,
     write_json,
 )
 from datasets import SLUGS, small_data, written, written_from
@@ -45,11 +46,6 @@ def data(tmp_path: Path) -> Path:
 def ids(data: Path) -> list[str]:
     history = History(data / "history")
     return [stored.poll.id for slug in SLUGS for stored in history.read(slug).polls]
-
-
-def withhold(data: Path, identity: str) -> None:
-    entry = {identity: {"reason": "Insults a person", "date": "2026-11-15"}}
-    write_json(data / "withheld.json", {"version": 1, "withheld": entry})
 
 
 def table(data: Path, name: str) -> list[dict[str, Any]]:
