@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import answered, app_over, append, command, write_data, write_json
+from builders import answered, app_over, append, command, withhold, write_data
 from click.testing import Result
 from processes import free_port, until
 
@@ -52,11 +52,6 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(obstore, "put", log)
     monkeypatch.setattr(uploads, "AT_ONCE", 1)
     return names
-
-
-def withhold(data: Path, identity: str) -> None:
-    entry = {identity: {"reason": "R", "date": "2026-11-15"}}
-    write_json(data / "withheld.json", {"version": 1, "withheld": entry})
 
 
 def export(data: Path, *options: str) -> Result:
