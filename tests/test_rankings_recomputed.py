@@ -21,6 +21,7 @@ from builders import (
     failed,
     line_of,
     prepared,
+    withhold,
     write_data,
     write_json,
 )
@@ -163,8 +164,7 @@ def odd_world(directory: Path, names: tuple[str, ...], gap: int) -> Path:
     assistants[1]["former_names"] = ["Retired"] if gap > 9 else []
     write_json(directory / "models.json", {"version": 1, "models": assistants})
     _damage(directory / "history")
-    hidden = {poll.id: {"reason": "a test", "date": "2026-11-20"} for poll in polls[::25]}
-    write_json(directory / "withheld.json", {"version": 1, "withheld": hidden})
+    withhold(directory, *(poll.id for poll in polls[::25]))
     return directory
 
 
