@@ -16,6 +16,7 @@ from builders import (
     failed,
     prepared,
     same_as_fresh,
+    withhold,
     write_data,
     write_json,
 )
@@ -125,8 +126,7 @@ class TestDeriving:
         assert self.bearer(store, data) == "Other"
         (data / "products/orsted-a.json").unlink()
         assert self.bearer(store, data) == earlier
-        why = {"reason": "It was planted", "date": "2026-11-20"}
-        write_json(data / "withheld.json", {"version": 1, "withheld": {poll.id: why}})
+        withhold(data, poll.id)
         assert self.bearer(store, data) == later
 
     @staticmethod
