@@ -17,6 +17,7 @@ from builders import (
     documents,
     failed,
     prepared,
+    withhold,
     write_data,
     write_json,
 )
@@ -434,8 +435,7 @@ def test_lines_are_the_file_and_withheld_texts_are_not_in_them(store: Store) -> 
     raw = store.history.path("crm-software").read_bytes().splitlines()
     assert store.lines(line_index, line_index.newest(None, 10)) == raw[::-1]
     hidden = json.loads(raw[0])["id"]
-    entry = {"reason": "It was poisoned", "date": "2026-11-20"}
-    write_json(data_of(store) / "withheld.json", {"version": 1, "withheld": {hidden: entry}})
+    withhold(data_of(store), hidden)
     store.reload()
     line_index = store.snapshot.line_indexes["crm-software"]
     second, first = store.lines(line_index, line_index.newest(None, 10))
