@@ -13,6 +13,7 @@ from builders import (
     bodies,
     prepared,
     same_as_fresh,
+    withhold,
     write_data,
     write_json,
 )
@@ -101,8 +102,7 @@ def test_what_is_withheld_meanwhile_is_not_shown(
 ) -> None:
     """A text that somebody had withheld does not stay for want of a file to read."""
     poll = store.history.read("crm-software").polls[0].poll
-    entry = {"reason": "It was poisoned", "date": "2026-11-20"}
-    write_json(data / "withheld.json", {"version": 1, "withheld": {poll.id: entry}})
+    withhold(data, poll.id)
     with monkeypatch.context() as patched:
         replace_os(patched, UnreadableFiles(FILE))
         store.reload()
