@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import BASE_URL, answered, app_over, close_days, write_data, write_json
+from builders import BASE_URL, answered, app_over, close_days, withhold, write_data, write_json
 from flask import Flask
 from mcp_rankings import call
 from test_rankings_recomputed import ODD, odd_world
@@ -239,8 +239,7 @@ def test_a_past_day_follows_curation_withholding_and_new_polls(tmp_path: Path) -
     write_json(data / "products" / "attio.json", {"version": 1, "name": "At", "aliases": ["Attio"]})
     store.reload()
     assert shown() == [("At", 9), ("Zoho", 9)]
-    hidden = {polls[1].id: {"reason": "a test", "date": "2026-10-09"}}
-    write_json(data / "withheld.json", {"version": 1, "withheld": hidden})
+    withhold(data, polls[1].id)
     store.reload()
     assert shown() == [("Zoho", 5), ("At", 4)]
 
