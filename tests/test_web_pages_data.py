@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import answered, app_over, append, close_days, command, write_json
+from builders import answered, app_over, append, close_days, command, withhold
 from datasets import small_data, written
 from flask import Response, send_file
 from flask.testing import FlaskClient
@@ -186,8 +186,7 @@ def test_what_is_withheld_is_told(data: Path, reader: FlaskClient) -> None:
     append(data, [secret])
     written(data)
     assert b"Planted" in body_of(reader, "/data/names.csv")
-    entry = {secret.id: {"reason": "Insults a person", "date": "2026-11-15"}}
-    write_json(data / "withheld.json", {"version": 1, "withheld": entry})
+    withhold(data, secret.id)
     made = written(data).manifest
     assert "Insults a person" in reader.get("/data").text
     for name in made.files:
