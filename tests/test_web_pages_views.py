@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import BASE_URL, answered, app_over, append, failed, write_data, write_json
+from builders import BASE_URL, answered, app_over, append, failed, withhold, write_data, write_json
 from flask.testing import FlaskClient
 
 from store.web.errors import CODES
@@ -242,8 +242,7 @@ def test_withheld_words_stand_on_no_page(directory: Path) -> None:
     """A withheld poll's texts appear on no page, and the box says that it is withheld."""
     bad = answered("D", ["Slander Inc"], "2026-10-20T06:00:00Z")
     append(directory, [bad])
-    reason = {bad.id: {"reason": "Defamatory", "date": "2026-10-21"}}
-    write_json(directory / "withheld.json", {"version": 1, "withheld": reason})
+    withhold(directory, bad.id)
     reader = app_over(directory).test_client()
     assert "Slander" not in "".join(reader.get(path).text for path in PAGES)
     assert "its answer is withheld" in reader.get("/best/crm-software").text
