@@ -1,6 +1,5 @@
 """Small data directories with datasets, written where tests need them, and servers over them."""
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from builders import answered, failed, write_data
 from werkzeug.serving import make_server
 
 from store.publishing.dataset import Source, Written, write
-from store.publishing.directories import CURRENT, Writer, owned
+from store.publishing.directories import Writer, owned
 from store.publishing.manifest import FOLDER
 from store.store import Store
 from store.web.openapi import VERSION
@@ -39,9 +38,7 @@ def small_data(directory: Path) -> Path:
 
 
 def written(
-    directory: Path,
-    base_url: str | None = None,
-    basis: Callable[[], str] = str,
+    directory: Path, base_url: str | None = None, basis: Callable[[], str] = str
 ) -> Written:
     """The dataset of a data directory, brought up to date; without a basis always written anew."""
     store = Store(directory)
@@ -52,11 +49,6 @@ def written_from(source: Source) -> Written:
     """The dataset of a source, in its data directory."""
     with owned(source.directory / FOLDER, "dataset", Writer(1, "test", "2026-11-20")) as home:
         return write(home, source)
-
-
-def copied(directory: Path, to: Path) -> Path:
-    """A copy of a data directory's dataset, as a download has it."""
-    return shutil.copytree(directory / FOLDER / CURRENT, to)
 
 
 @contextmanager
