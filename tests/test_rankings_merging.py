@@ -1,6 +1,5 @@
 """The merged ranking: what counts, what it is worth, and what decides between equals."""
 
-from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -8,15 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from leaderboards import answer, counted, merged
 
-from store.rankings.merging import Entry, ResolvedAnswer, Wording, counting_answers
+from store.rankings.merging import ResolvedAnswer, Wording, counting_answers
 from store.records import Site
 
 LISTS = st.lists(st.sampled_from("PQRSTUVW"), unique=True, min_size=1, max_size=5)
 BOARDS = st.dictionaries(st.sampled_from("ABCDE"), LISTS, min_size=1, max_size=5)
-
-
-def places(entries: Sequence[Entry]) -> list[tuple[str, int]]:
-    return [(entry.product, entry.score) for entry in entries]
 
 
 def points(rank: int) -> int:
