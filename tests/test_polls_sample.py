@@ -13,7 +13,6 @@ from store.polls import answers
 from store.polls.sample import reply
 from store.records import Answer, Category
 
-ASSISTANTS = ("Model A", "Model B", "Model C", "Model D")
 SLUGS = tuple(f"kettle-{number}" for number in range(100))
 KETTLE = category("Best kettle")
 AT = dt.datetime(2026, 11, 20, 9, tzinfo=dt.UTC)
@@ -60,9 +59,7 @@ def test_the_same_question_gets_the_same_reply_everywhere() -> None:
     ],
     ids=["assistant", "question", "category", "day", "repeat"],
 )
-def test_another_draw_is_another_answer(
-    other: tuple[str, Category, str, dt.datetime, int],
-) -> None:
+def test_another_draw_is_another_answer(other: tuple[str, Category, str, dt.datetime, int]) -> None:
     """Category, question, assistant, day and repeat each enter the digest of a request."""
     first = reply("kettle", KETTLE, "Model A", AT)
     second = reply(*other)
