@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +97,6 @@ def encoded_tools() -> msgspec.Raw:
     return msgspec.Raw(
         msgspec.json.encode([{"name": name, "inputSchema": schema} for name in DIAGNOSTIC])
     )
-
-
-def _call(name: str, given: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return always the same."""
-    return None if given else DIAGNOSTIC.get(name)
 
 
 def diagnostic() -> Flask:
