@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from builders import answered, app_over, category, failed
+from builders import answered, app_over, category
 from flask import Flask
 from small_world import write_small_world
 
@@ -43,38 +43,12 @@ def summarise(
     return site_summary.summarise(curated, read, ranked, named, "", before)
 
 
-def test_nothing_at_all_is_an_overview_too() -> None:
-    """An empty data directory has empty lists and no times."""
-    found = site_summary.summarise(NONE, {}, {}, {}, "", None)
-    assert (found.ranked, found.changes, found.mentioned, found.experiments) == ((), (), (), ())
-    assert (found.successes, found.tracked, found.last_poll, found.retired) == (0, 0, None, ())
-
-
 def test_categories_stand_by_title_whatever_its_case() -> None:
     """By title, and by slug where titles are the same."""
     said = {slug: [answered("A", ["X"], slug=slug)] for slug in "dcba"}
     titles = {"a": "Best zoom", "b": "best Apple", "c": "Best apple", "d": "Best Mango"}
     found = summarise(said, {slug: category(title) for slug, title in titles.items()})
     assert [board.slug for board in found.ranked] == ["b", "c", "d", "a"]
-
-
-def test_counts_are_of_successes_and_times_of_all_polls() -> None:
-    """A failed poll is a look, not an answer; a category of failures is not tracked."""
-    found = summarise(
-        {
-            "a": [answered("A", ["X"], "2026-10-01T06:00:00Z"), answered("B", ["X"])],
-            "b": [failed("A", at="2026-12-01T06:00:00Z")],
-        }
-    )
-    assert (found.successes, found.tracked) == (2, 1)
-    assert found.last_poll == "2026-12-01T06:00:00Z"
-    assert [board.slug for board in found.ranked] == ["a"]
-
-
-def test_a_model_that_left_the_configuration_is_retired() -> None:
-    """Whoever was asked once and is not configured now, even if it never answered."""
-    found = summarise({"a": [answered("Z", ["X"]), failed("Y"), answered("A", ["X"])]})
-    assert found.retired == ("Y", "Z")
 
 
 def test_changes_come_newest_first_over_all_categories() -> None:
@@ -106,12 +80,6 @@ def test_changes_come_newest_first_over_all_categories() -> None:
     ]
 
 
-def test_products_stand_by_mentions() -> None:
-    """Most mentioned first, equals by their address."""
-    found = summarise({"a": [answered("A", ["Y", "Z", "X"]), answered("B", ["Z"])]})
-    assert [product.slug for product in found.mentioned] == ["z", "x", "y"]
-
-
 def test_former_slugs_lead_to_their_category_unless_one_bears_them() -> None:
     """A renamed category keeps its old address, until another category takes it."""
     said: dict[str, list[Poll]] = {"a": [], "taken": []}
@@ -133,16 +101,6 @@ def summary(app: Flask) -> SiteSummary:
     """What is over all categories of the little world."""
     found: SiteSummary = app.extensions["store"].snapshot.summary
     return found
-
-
-def test_a_topic_holds_what_is_ranked_and_follows_renames(small: Flask) -> None:
-    """An unpolled category is left out; a former slug stands for the category that has it."""
-    drinks, software = summary(small).topics
-    assert [[b.slug for b in part.leaderboards] for part in drinks.parts] == [
-        ["green-tea"],
-        ["tea-kettle"],
-    ]
-    assert [b.slug for b in software.leaderboards] == ["crm-software"]
 
 
 def test_a_part_without_a_ranking_is_left_out(tmp_path: Path) -> None:
