@@ -37,29 +37,6 @@ def asking(answers: list[ResolvedAnswer], question: str = "What is best?") -> li
     return [msgspec.structs.replace(each, question=question) for each in answers]
 
 
-@pytest.mark.parametrize(
-    ("picks", "pick_changes"),
-    [
-        ("A", ""),
-        ("A A A", ""),
-        ("A B", "AB"),
-        ("A B B", "AB!"),
-        ("A A B A A", "AB BA"),
-        ("A B A", "AB BA"),
-        ("A B C C", "AB BC!"),
-        ("A B B A", "AB! BA"),
-        ("A B B A A", "AB! BA!"),
-        ("A B B C B B", "AB! BC CB"),
-        ("A B A B B", "AB BA AB!"),
-        ("A B B B C C A A", "AB! BC! CA!"),
-    ],
-)
-def test_a_change_is_confirmed_when_the_next_answer_agrees(picks: str, pick_changes: str) -> None:
-    """A A B A A: two changes, none confirmed. A B B: one, confirmed (marked "!" here)."""
-    found = changes("pens", reigns_of(weekly(picks)))
-    assert " ".join(f"{c.previous}{c.current}{'!' * c.confirmed}" for c in found) == pick_changes
-
-
 def test_a_change_names_both_polls_and_the_models_own_reason() -> None:
     """It is known by the poll that brought it, and dated by that one and the one before."""
     (change,) = changes("pens", reigns_of(weekly("X Y")))
