@@ -162,8 +162,8 @@ CATALOGUE = Names(
         "notion": product("Notion", domain="notion.example", domain_is_product=True),
         "drift": product("Drift", maker="Acme"),
         "hp-envy": product("Hewlett-Packard Envy 15", maker="Hewlett Packard"),
-        "acme-cloud-suite": product("Acme Cloud Suite", maker="Acme"),
-        "other-cloud-suite": product("Other Cloud Suite", maker="Other"),
+        "acme-cloud-suite": product("Acme Cloud Suite", maker="Acme", domain="acme.example"),
+        "other-cloud-suite": product("Other Cloud Suite", maker="Other", domain="b.example"),
         "first-mercury": product("First Mercury", aliases=("Mercury",)),
         "second-mercury": product("Second Mercury", aliases=("mercury™",)),
     }
@@ -208,7 +208,7 @@ CRM = ("CRM", "CRM software", "software")
         ("Envy 15", None, (), "hp-envy"),
         ("Hewlett Packard Envy 15", None, (), "hp-envy"),
         ("Cloud Suite", None, (), None),  # two products are called so
-        ("Cloud Suite", "acme.example", (), None),
+        ("Cloud Suite", "acme.example", (), None),  # nor does its domain decide
         ("Mercury", None, (), None),  # claimed twice, so it belongs to neither
         ("First Mercury", None, (), "first-mercury"),
         ("headphones", None, HEADPHONES, None),
@@ -257,18 +257,6 @@ def test_what_a_file_calls_not_the_same_is_not_taken_in(spelling: str) -> None:
     assert told.resolve("Nimbrel App", "nimbrel.example", ("CRM",)).product == "nimbrel"
     named = Names({"nimbrel": product("Nimbrel", aliases=("Nimbrel CRM",), **apart)})
     assert named.resolve(*asked).product == "nimbrel"
-
-
-def test_a_domain_never_decides_between_two_products() -> None:
-    """A domain may block a merge; that it rules out one of two products does not cause one."""
-    catalogue = Names(
-        {
-            "a": product("A Cloud Suite", maker="A", domain="a.example"),
-            "b": product("B Cloud Suite", maker="B", domain="b.example"),
-        }
-    )
-    spelling = catalogue.resolve("Cloud Suite", "a.example", ())
-    assert spelling.product == names.provisional("Cloud Suite")
 
 
 def test_every_contested_name_is_reported_with_both_places() -> None:
