@@ -305,14 +305,6 @@ def test_pages_stand_before_the_first_poll(tmp_path: Path, path: str) -> None:
     assert app_over(write_data(tmp_path)).test_client().get(path).status_code == 200
 
 
-def test_a_single_answer_is_not_called_agreement(tmp_path: Path) -> None:
-    """With one assistant counted the page says so."""
-    write_data(tmp_path, polls=[answered("A", ["x"])])
-    text = app_over(tmp_path).test_client().get("/best/crm-software").text
-    assert "A, the only one that answered, names it first." in text
-    assert "Asked only once" in text
-
-
 @pytest.mark.parametrize("path", ["/best/crm-software", "/product/x", "/compare?a=x&b=y"])
 def test_a_quoted_reason_names_the_assistant_that_gave_it(tmp_path: Path, path: str) -> None:
     """An assistant that ranks a product as high, and gives no reason, is not quoted."""
