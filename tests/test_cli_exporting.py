@@ -25,30 +25,35 @@ from builders import (
     write_json,
 )
 from click.testing import Result
+from datasets import SLUGS, small_data
 from faults import failing_names
 from small_world import write_small_world
 
 from store.history import History
 from store.web.pages import pictures
 
-SLUGS = ("crm-software", "help-desk")
 LAB = {"version": 1, "title": "T", "method": "M", "finding": "F", "date": "2026-11-01", "body": "B"}
 
 
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with data and the tree that was exported from them, which no test changes."""
+    home = tmp_path_factory.mktemp("published")
+    data = small_data(home / "data")
+    append(data, [answered("A", ["The A"], "2026-11-09T05:00:00Z", slug="help-desk")])
+    assert export(data, home / "tree").exit_code == 0
+    return home
+
+
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
-    names = [f"Product {letter}" for letter in "ABCDE"]
-    return write_data(
-        tmp_path / "data",
-        categories={slug: {"title": f"Best {slug}"} for slug in SLUGS},
-        products={"product-a": {"name": "Product A", "aliases": ["The A"]}},
-        polls=[
-            answered(model, names, slug=slug, missed=["The A"])
-            for slug in SLUGS
-            for model in "ABCD"
-        ]
-        + [answered("A", ["The A", "Product B"], "2026-11-03T06:00:00Z", slug="help-desk")],
-    )
+def data(published: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(published / "data", tmp_path / "data", symlinks=True)
+
+
+@pytest.fixture
+def tree(published: Path, tmp_path: Path) -> Path:
+    """What was exported, as those who publish it have it."""
+    return shutil.copytree(published / "tree", tmp_path / "tree", symlinks=True)
 
 
 def export(data: Path, tree: Path, *options: str, **settings: Any) -> Result:
@@ -83,16 +88,16 @@ def test_a_tree_is_published_with_a_warning_where_nothing_can_be_noted(
     data: Path, tmp_path: Path
 ) -> None:
     """What cannot be kept does no harm yet."""
+    (data / ".exported").unlink()
     (data / ".exported").mkdir()
     done = export(data, tmp_path / "tree")
     assert done.exit_code == 0
     assert "warning: .exported cannot be written" in done.stderr
 
 
-def test_nothing_that_needs_a_process_is_in_it(data: Path, tmp_path: Path) -> None:
+def test_nothing_that_needs_a_process_is_in_it(data: Path, tree: Path) -> None:
     """What was searched, history and health would be wrong as soon as they are written."""
-    export(data, tmp_path / "tree")
-    paths = manifest(tmp_path / "tree")["files"]
+    paths = manifest(tree)["files"]
     words = ("search", "history", "health", "livez", "readyz")
     assert [p for p in paths if any(word in p for word in words)] == ["/search"]  # the list of all
     assert "/mcp" not in paths
@@ -114,13 +119,12 @@ def test_what_every_other_rule_answers_is_in_it(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_old_addresses_are_in_it(data: Path, tmp_path: Path) -> None:
+def test_old_addresses_are_in_it(data: Path, tree: Path) -> None:
     """No link dies: what the service redirects stands in the manifest and in nginx's map."""
-    export(data, tmp_path / "tree")
-    redirects = manifest(tmp_path / "tree")["redirects"]
+    redirects = manifest(tree)["redirects"]
     old, new = "/api/v1/product/the-a.json", f"{BASE_URL}/api/v1/product/product-a.json"
     assert redirects[old] == new
-    assert f'"{old}" "{new}";\n' in (tmp_path / "tree/current/redirects.map").read_text()
+    assert f'"{old}" "{new}";\n' in (tree / "current/redirects.map").read_text()
 
 
 def test_the_same_data_is_the_same_tree_and_writes_nothing(
@@ -147,58 +151,56 @@ def test_the_same_data_is_the_same_tree_and_writes_nothing(
     ids=["name", "lab", "poll", "withholding"],
 )
 def test_whatever_changes_is_exported(
-    data: Path, tmp_path: Path, change: Callable[[Path], object]
+    data: Path, tree: Path, tmp_path: Path, change: Callable[[Path], object]
 ) -> None:
     """A tree over changed data is the tree that a first export makes of them."""
-    export(data, tmp_path / "tree")
+    export(data, tree)
     change(data)
-    assert "; 0 answers changed" not in export(data, tmp_path / "tree").output
+    assert "; 0 answers changed" not in export(data, tree).output
     export(data, tmp_path / "fresh")
-    assert contents(tmp_path / "tree/current") == contents(tmp_path / "fresh/current")
+    assert contents(tree / "current") == contents(tmp_path / "fresh/current")
 
 
 def test_another_version_of_the_code_or_the_address_is_exported_anew(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was made from is not data alone."""
-    export(data, tmp_path / "tree")
-    trees = [(tmp_path / "tree/current").readlink()]
-    export(data, tmp_path / "tree", base_url="https://other.example")
-    trees.append((tmp_path / "tree/current").readlink())
+    trees = [(tree / "current").readlink()]
+    export(data, tree, base_url="https://other.example")
+    trees.append((tree / "current").readlink())
     monkeypatch.setattr("store.publishing.directories.CODE", ("store",))
-    export(data, tmp_path / "tree", base_url="https://other.example")
-    trees.append((tmp_path / "tree/current").readlink())
+    export(data, tree, base_url="https://other.example")
+    trees.append((tree / "current").readlink())
     assert len(set(trees)) == 3
 
 
 @pytest.mark.parametrize("nth", [1, 4, 8])
 def test_a_run_after_one_that_failed_exports_what_is_new(
-    data: Path, tmp_path: Path, nth: int
+    data: Path, tree: Path, tmp_path: Path, nth: int
 ) -> None:
     """Whichever name could not be given, what that run noted is not believed."""
-    export(data, tmp_path / "tree")
     append(data, [answered("A", ["Product E"], "2026-11-09T06:00:00Z")])
     with failing_names(nth, errno.EIO, ("rename", "replace", "symlink")):
-        assert export(data, tmp_path / "tree").exit_code == 1
-    assert export(data, tmp_path / "tree").exit_code == 0
+        assert export(data, tree).exit_code == 1
+    assert export(data, tree).exit_code == 0
     export(data, tmp_path / "fresh")
-    assert contents(tmp_path / "tree/current") == contents(tmp_path / "fresh/current")
+    assert contents(tree / "current") == contents(tmp_path / "fresh/current")
 
 
 @pytest.mark.parametrize("name", ["best/crm-software.html", "best/crm-software.html.gz", "more"])
 def test_a_tree_that_is_not_what_was_written_is_made_again(
-    data: Path, tmp_path: Path, name: str
+    data: Path, tree: Path, name: str
 ) -> None:
     """A byte that rotted, a file that was lost, one that was added; nothing of it is linked."""
-    export(data, tmp_path / "tree")
-    before = contents(tmp_path / "tree/current")
-    path = tmp_path / "tree/current" / name
+    export(data, tree)
+    before = contents(tree / "current")
+    path = tree / "current" / name
     path.write_bytes(b"rot")
-    export(data, tmp_path / "tree")
-    assert contents(tmp_path / "tree/current") == before
+    export(data, tree)
+    assert contents(tree / "current") == before
     path.unlink(missing_ok=True)
-    export(data, tmp_path / "tree")
-    assert contents(tmp_path / "tree/current") == before
+    export(data, tree)
+    assert contents(tree / "current") == before
 
 
 def test_only_what_changed_is_written(data: Path, tmp_path: Path) -> None:
@@ -248,21 +250,19 @@ def test_a_picture_is_drawn_again_only_when_it_shows_something_else(
     assert card.read_bytes().endswith(drawn[2] + b"<!-- another font -->")
 
 
-def test_what_is_gone_is_not_in_the_next_tree(data: Path, tmp_path: Path) -> None:
+def test_what_is_gone_is_not_in_the_next_tree(data: Path, tree: Path) -> None:
     """A category that left the catalogue leaves the tree."""
-    export(data, tmp_path / "tree")
     (data / "categories/help-desk.json").unlink()
-    export(data, tmp_path / "tree")
-    assert not (tmp_path / "tree/current/api/v1/best/help-desk.json").exists()
+    export(data, tree)
+    assert not (tree / "current/api/v1/best/help-desk.json").exists()
 
 
-def test_an_export_that_was_killed_is_no_hindrance(data: Path, tmp_path: Path) -> None:
+def test_an_export_that_was_killed_is_no_hindrance(data: Path, tree: Path) -> None:
     """Half a tree is thrown away, and readers never see it."""
-    export(data, tmp_path / "tree")
-    (tmp_path / "tree/trees/.new/api").mkdir(parents=True)
-    (tmp_path / "tree/trees/.new/api/half").write_text("x")
-    assert export(data, tmp_path / "tree").exit_code == 0
-    assert not (tmp_path / "tree/current/api/half").exists()
+    (tree / "trees/.new/api").mkdir(parents=True)
+    (tree / "trees/.new/api/half").write_text("x")
+    assert export(data, tree).exit_code == 0
+    assert not (tree / "current/api/half").exists()
 
 
 def test_it_needs_an_address(data: Path, tmp_path: Path) -> None:
@@ -294,50 +294,48 @@ def refused(data: Path, tree: Path, *options: str) -> str:
 
 @pytest.mark.parametrize("name", ["site.json", "models.json", "withheld.json", "topics.json"])
 def test_nothing_is_published_while_a_file_that_governs_has_an_error(
-    data: Path, tmp_path: Path, name: str
+    data: Path, tree: Path, name: str
 ) -> None:
     """What is published is what somebody meant."""
-    export(data, tmp_path / "tree")
     (data / name).write_text("{", encoding="utf-8")
-    assert f"{name}:1:2: " in refused(data, tmp_path / "tree")
-    assert f"{name}:1:2: " in refused(data, tmp_path / "tree", "--even-if", "0")
+    assert f"{name}:1:2: " in refused(data, tree)
+    assert f"{name}:1:2: " in refused(data, tree, "--even-if", "0")
 
 
-def test_an_error_in_another_file_hinders_nothing(data: Path, tmp_path: Path) -> None:
+def test_an_error_in_another_file_hinders_nothing(data: Path, tree: Path) -> None:
     """A curator's slip in one of a thousand files takes away its own addresses alone."""
-    export(data, tmp_path / "tree")
-    before = set(manifest(tmp_path / "tree")["files"])
+    before = set(manifest(tree)["files"])
     (data / "products/product-a.json").write_text("{", encoding="utf-8")
-    assert export(data, tmp_path / "tree").exit_code == 0
-    gone = before - set(manifest(tmp_path / "tree")["files"])
+    assert export(data, tree).exit_code == 0
+    gone = before - set(manifest(tree)["files"])
     assert gone
     assert all("product-a" in path for path in gone)
 
 
 @pytest.mark.parametrize("way", ["one file", "the folder"])
-def test_nothing_is_published_while_history_is_lost(data: Path, tmp_path: Path, way: str) -> None:
+def test_nothing_is_published_while_history_is_lost(
+    data: Path, tree: Path, tmp_path: Path, way: str
+) -> None:
     """By name, until it is restored or accepted."""
-    export(data, tmp_path / "tree")
     close_days(data)
     if way == "one file":
         (data / "history/help-desk.jsonl").unlink()
-        assert "history/help-desk.jsonl:1:1: the file is gone" in refused(data, tmp_path / "tree")
+        assert "history/help-desk.jsonl:1:1: the file is gone" in refused(data, tree)
         sentence = refused(data, tmp_path / "other")
         assert "Nothing was published, the last tree stays" in sentence
         assert not (tmp_path / "other").exists()
         command(data, "check", "--accept-history", "help-desk", "--reason", "gone")
-        assert export(data, tmp_path / "tree").exit_code == 0
+        assert export(data, tree).exit_code == 0
     else:
         (data / "history").rename(data / "away")
-        assert refused(data, tmp_path / "tree").count("history:1:1: ") == 1
+        assert refused(data, tree).count("history:1:1: ") == 1
 
 
 @pytest.mark.parametrize("way", ["its file", "its folder", "its history", "its lines"])
 def test_nothing_is_published_while_a_category_cannot_be_shown(
-    data: Path, tmp_path: Path, way: str
+    data: Path, tree: Path, way: str
 ) -> None:
     """What answers 503, whyever that is, does not leave the tree for it, be it one address."""
-    export(data, tmp_path / "tree")
     match way:
         case "its file":
             why = "categories/help-desk.json:1:2: "
@@ -354,7 +352,7 @@ def test_nothing_is_published_while_a_category_cannot_be_shown(
             path = data / "history/help-desk.jsonl"
             path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
     assert app_over(data).test_client().get("/best/help-desk").status_code == 503
-    assert why in refused(data, tmp_path / "tree")
+    assert why in refused(data, tree)
 
 
 @pytest.fixture
@@ -407,22 +405,20 @@ def test_what_an_operator_accepted_as_lost_may_go(many: Path, tmp_path: Path) ->
     assert "/api/v1/best" not in said
 
 
-def test_a_tree_that_cannot_be_compared_is_not_replaced(data: Path, tmp_path: Path) -> None:
+def test_a_tree_that_cannot_be_compared_is_not_replaced(data: Path, tree: Path) -> None:
     """Without its manifest nobody knows which addresses would be gone."""
-    export(data, tmp_path / "tree")
-    (tmp_path / "tree/current/manifest.json").write_text("{", encoding="utf-8")
-    assert "nobody can say which addresses would be gone" in refused(data, tmp_path / "tree")
+    (tree / "current/manifest.json").write_text("{", encoding="utf-8")
+    assert "nobody can say which addresses would be gone" in refused(data, tree)
 
 
 def test_an_answer_that_cannot_be_made_is_not_left_out(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page that fails is an error of the export, not a page less."""
-    export(data, tmp_path / "tree")
     append(data, [answered("A", ["Product E"], "2026-11-09T06:00:00Z")])
 
     def fail(*_: object) -> None:
         raise KeyError
 
     monkeypatch.setattr("store.web.pages.views.leader_changes", fail)
-    assert "/changes cannot be made: 500" in refused(data, tmp_path / "tree")
+    assert "/changes cannot be made: 500" in refused(data, tree)
