@@ -1,10 +1,9 @@
 """A category's polls read once: who said what about which product."""
 
-from builders import answered, category, failed, hashed_slug
+from builders import answered, category, failed
 
 from store.rankings import aggregates
 from store.rankings.aggregates import CategoryAggregate
-from store.rankings.merging import CountedAnswer, count
 from store.rankings.names import Names
 from store.records import Poll, Product
 
@@ -15,12 +14,6 @@ CATEGORY = category(nouns=("CRM",))
 
 def read(*polls: Poll, catalogue: Names = CATALOGUE) -> CategoryAggregate:
     return aggregates.read("crm-software", CATEGORY, polls, catalogue)
-
-
-def counted_of(aggregate: CategoryAggregate) -> CountedAnswer:
-    """A's latest answer as it counts."""
-    [counted] = count([(aggregate.wordings[0].latest["A"], False)])
-    return counted
 
 
 def test_the_latest_success_of_each_model_stands() -> None:
@@ -57,39 +50,6 @@ def test_the_first_answers_are_the_earliest_whatever_their_order() -> None:
     assert first == {"A": "2026-10-01T06:00:00Z", "B": "2026-10-02T06:00:00Z"}
 
 
-def test_nothing_was_polled() -> None:
-    """A category without polls reads as empty, not as an error."""
-    aggregate = read()
-    assert (aggregate.successes, aggregate.last_poll, aggregate.last_success) == (0, None, None)
-    assert not aggregate.wordings
-    assert not aggregate.product_stats
-
-
-def test_of_two_names_for_one_product_the_better_rank_counts() -> None:
-    """The lower row is left out and its rank stays a gap; the poll counts one mention."""
-    aggregate = read(answered("A", ["Attio", "Zoho CRM", "Close", "zoho", "Pipedrive"]))
-    picks = counted_of(aggregate).picks
-    assert [(product, pick.rank) for product, pick in picks.items()] == [
-        ("=attio", 1),
-        ("zoho-crm", 2),
-        ("=close", 3),
-        ("=pipedrive", 5),
-    ]
-    assert aggregate.product_stats["zoho-crm"].mentions == 1
-    assert set(aggregate.product_stats["zoho-crm"].spellings) == {"Zoho CRM", "zoho"}
-
-
-def test_a_name_is_resolved_with_the_categorys_nouns() -> None:
-    """The same spelling may be a product here and its own elsewhere."""
-    poll = answered("A", ["Attio CRM"])
-    attio = Names({"attio": Product(version=1, name="Attio")})
-    assert aggregates.read("crm", CATEGORY, [poll], attio).wordings[0].latest["A"].first == "attio"
-    assert (
-        aggregates.read("crm", category(), [poll], attio).wordings[0].latest["A"].first
-        == "=attiocrm"
-    )
-
-
 def test_near_misses_are_resolved_but_rank_nothing() -> None:
     """A product that was only left out is named, and neither mentioned nor sighted."""
     aggregate = read(answered("A", ["Attio"], missed=["Zoho", "Close"]))
@@ -120,18 +80,6 @@ def test_the_first_use_of_a_spelling_is_the_earliest_poll() -> None:
         aggregate = read(*polls, answered("A", ["Attio"], late))
         use = aggregate.product_stats["=attio"].spellings["Attio"]
         assert (use.polled_at, use.model, use.rank) == (early, "A", 3)
-
-
-def test_every_address_a_spelling_had_is_kept_with_its_product() -> None:
-    """Both the plain and the hashed slug, so that no link ever dies."""
-    aggregate = read(answered("A", ["Zoho CRM", "C++"]))
-    owners = {slug: product for slug, (*_, product) in aggregate.addresses.items()}
-    assert owners == {
-        "zoho-crm": "zoho-crm",
-        hashed_slug("Zoho CRM"): "zoho-crm",
-        "c-plus-plus": "=cplusplus",
-        hashed_slug("C++"): "=cplusplus",
-    }
 
 
 def test_a_reading_holds_while_every_name_resolves_alike() -> None:
