@@ -73,18 +73,6 @@ def test_a_file_gives_name_address_and_domain() -> None:
     assert attio.aliases == ("Attio", "attio!")
 
 
-def test_the_domain_is_the_one_that_most_polls_give() -> None:
-    """Over all categories; of equals the first of the alphabet; none given, none shown."""
-
-    def of(*domains: str | None) -> str | None:
-        said = [answered("A", ["Attio"], domains={"Attio": domain}) for domain in domains]
-        return described(read({}, a=said[:1], b=said[1:]), {})["=attio"].domain
-
-    assert of("b.example", "b.example", "a.example") == "b.example"
-    assert of("b.example", "a.example", None) == "a.example"
-    assert of(None, None) is None
-
-
 def test_a_provisional_product_gives_way_to_a_file_of_its_slug() -> None:
     """Two products never share an address: the one without a file carries its key's hash."""
     files = {
@@ -99,18 +87,6 @@ def test_a_provisional_product_gives_way_to_a_file_of_its_slug() -> None:
     assert slugs["attio"] == "attio"
 
 
-def test_every_old_address_moves_to_the_product_that_owns_it_now() -> None:
-    """A merge, a rename and another spelling leave no dead link."""
-    said = [answered("A", ["WH-1000XM5", "Sony WH1000XM5"])]
-    before = read({}, a=said)
-    alone = described(before, {})
-    assert {product.slug for product in alone.values()} == {"wh-1000xm5", "sony-wh1000xm5"}
-    files = {"xm5": Product(version=1, name="Sony WH-1000XM5", maker="Sony")}
-    moved = redirected(read(files, a=said), files)
-    for product in alone.values():
-        assert moved[product.slug] == "xm5"
-
-
 def test_an_address_that_a_product_bears_is_never_moved() -> None:
     """Only addresses nobody bears lead elsewhere."""
     files = {"zoho-crm": Product(version=1, name="Zoho CRM", aliases=("zohocrm suite",))}
@@ -119,20 +95,6 @@ def test_an_address_that_a_product_bears_is_never_moved() -> None:
     assert "zoho" not in moved
     assert "zoho-crm" not in moved
     assert moved["zohocrm-suite"] == "zoho-crm"
-
-
-def test_an_address_two_products_had_is_the_first_users() -> None:
-    """A spelling that stands for two products in two categories leads to the earlier one."""
-    files = {
-        "one": Product(version=1, name="Attio CRM"),
-        "two": Product(version=1, name="Attio Suite"),
-    }
-    late, early = (
-        aggregates.read(slug, category(nouns=(noun,)), [answered("A", ["Attio"], at)], Names(files))
-        for slug, noun, at in [("a", "CRM", LATE), ("b", "Suite", EARLY)]
-    )
-    for order in ([late, early], [early, late]):
-        assert redirected(order, files)["attio"] == "two"
 
 
 ORSTED, MIMIC = "Ørsted Air", "Orsted Air 0D2217"
