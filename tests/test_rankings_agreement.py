@@ -12,24 +12,6 @@ from test_rankings_merging import BOARDS, LISTS
 from store.rankings.agreement import average_overlap, compare_rules, measure
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "overlap"),
-    [
-        ("V W X Y Z", "V W X Y Z", 1),
-        ("V W X Y Z", "W V X Y Z", 0.80),
-        ("V W X Y Z", "Z Y X W V", 0.4167),
-        ("V W X Y Z", "P Q R S T", 0),
-        ("X", "X", 1),
-        ("X", "X Y", 0.75),  # (1/1 + 1/2) / 2
-        ("X", "Y X", 0.25),  # (0/1 + 1/2) / 2
-        ("X Y", "X Z Y", (1 + 1 / 2 + 2 / 3) / 3),
-    ],
-)
-def test_average_overlap_has_the_contracts_values(first: str, second: str, overlap: float) -> None:
-    """Identical 1, first two swapped .80, reversed .4167, disjoint 0; the longer list's depth."""
-    assert average_overlap(first.split(), second.split()) == pytest.approx(overlap, abs=0.00005)
-
-
 @given(LISTS, LISTS)
 def test_overlap_is_a_symmetric_share(first: list[str], second: list[str]) -> None:
     """It lies between 0 and 1, is 1 only for equal lists, 0 only for disjoint ones."""
