@@ -93,6 +93,8 @@ class History:
         self._proof = Proof(directory.parent)
         self._proof_signatures: object = None
         self._broken: set[Path] = set()
+        self._known: dict[str, int] = {}
+        """The most whole lines read of each file: no ledger has those of open days yet."""
 
     def path(self, slug: str) -> Path:
         """Return the file of a category; ``slug`` is a category's, never a request's text."""
@@ -127,6 +129,7 @@ class History:
             self._look_at_ledger()
         if self.fault and self._proof_signatures is None:
             return Log(slug, problems=(self.fault,))
+        known = self._known.get(slug, 0)  # first: another thread may append and read meanwhile
         try:
             with opened(self.path(slug)) as handle:
                 status = os.fstat(handle)
@@ -137,8 +140,9 @@ class History:
             why = f"cannot be read: {error.strerror}"
             return Log(slug, problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
         stamps = [stamp(line, published=self._published) for line in whole_lines(data)]
-        if problem := self._loss(slug, stamps if status else None):
+        if problem := self._loss(slug, stamps if status else None, known):
             return Log(slug, problems=(problem,))
+        self._known[slug] = max(self._known.get(slug, 0), len(stamps))
         if status is None:
             return Log(slug)
         polls: list[PollLine] = []
@@ -156,8 +160,9 @@ class History:
         return Log(slug, tuple(polls), tuple(problems), signature_of(status), entries)
 
     def remembered(self) -> list[str]:
-        """Return the slugs of the history files that hold lines by the ledger."""
-        return [file for file, entry in self.ledger.newest.items() if entry.lines]
+        """Return the slugs of history files that held lines, by the ledger or as read before."""
+        held = {file for file, entry in self.ledger.newest.items() if entry.lines}
+        return sorted(held | {file for file, lines in self._known.items() if lines})
 
     def _look_at_ledger(self) -> None:
         """Read the ledger if it changed; the one that was known before stays if it is damaged."""
@@ -175,18 +180,23 @@ class History:
         except OSError as error:
             self.fault = Problem(f"{FOLDER}/{LEDGER}", 1, 1, f"cannot be read: {error.strerror}")
 
-    def _loss(self, slug: str, stamps: Sequence[Stamp] | None) -> Problem | None:
-        """Return a problem if a file lacks lines of closed days.
+    def _loss(self, slug: str, stamps: Sequence[Stamp] | None, known: int) -> Problem | None:
+        """Return a problem if a file lacks lines of closed days, or some of the ``known`` ones.
 
         ``stamps`` are those of all its lines, ``None`` without a file.
         """
+        lines = len(stamps or ())
         if stamps is None and self.remembered() and not any(self._directory.glob("*.jsonl")):
             # A disk that is not mounted: no other file may be begun in its place.
             message = "every file in it is gone; put them back (is their disk there?), or "
             return Problem("history", 1, 1, message + _how_to_accept("--all"))
-        if self.ledger.holds(slug, stamps or ()):
-            return None
         loss = "the file is gone" if stamps is None else "it was cut short or changed"
+        if self.ledger.holds(slug, stamps or ()):
+            if lines >= known or slug in self.ledger.accepted:
+                return None
+            message = f"{loss}: it had {known:,} lines when it was last read, and has {lines:,}; "
+            message += "put it back from a copy, or restart the server to go on without them"
+            return Problem(f"history/{slug}.jsonl", 1, 1, message)
         entry = self.ledger.newest[slug]
         message = (
             f"{loss}: on {entry.day}, which is closed, it had {entry.lines:,} lines "

@@ -62,6 +62,19 @@ def test_a_poll_says_what_came_of_it(sample: Path) -> None:
     ]
 
 
+def test_a_category_whose_file_is_broken_is_not_called_unknown(sample: Path) -> None:
+    """Its mistake is told with its place, and nothing is asked about it."""
+    (sample / "categories/vpn.json").write_text('{"version": 1 "title": "Best VPN"}')
+    at = ("--at", "2026-11-02T06:00:00Z")
+    done = run(sample, "vpn", *at)
+    assert (done.exit_code, "Nothing was asked: categories/vpn.json:1:15: " in done.stderr) == (
+        1,
+        True,
+    )
+    others = run(sample, "--all", *at)
+    assert (others.exit_code, "not asked: categories/vpn.json:1:15: " in others.stderr) == (0, True)
+
+
 @pytest.mark.parametrize("lost", ["history", "history/crm.jsonl"])
 def test_what_a_poll_added_is_missed_when_it_goes(sample: Path, lost: str) -> None:
     """Though no server ever saw it, nothing is paid for twice."""

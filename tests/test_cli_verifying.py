@@ -13,7 +13,17 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import BASE_URL, answered, app_over, append, close_days, command, contents, withhold
+from builders import (
+    BASE_URL,
+    answered,
+    app_over,
+    append,
+    close_days,
+    command,
+    contents,
+    withhold,
+    write_data,
+)
 from click.testing import Result
 from datasets import running, small_data, written
 from flask import request
@@ -85,6 +95,12 @@ def test_what_was_published_is_verified(data: Path, tree: Path) -> None:
             f"21 lines, 3 heads, 2 of open days, 1 withheld; root {root}; every file of the {which}"
         )
         assert re.fullmatch(rf"verified in [\d.]+ s: {said}\n", done.stdout)
+
+
+def test_before_the_first_closed_day_there_is_nothing_to_verify(tmp_path: Path) -> None:
+    """A reader of yesterday's first answers is told to wait, not that a file is missing."""
+    data = write_data(tmp_path, polls=[answered("A", ["x"])])
+    assert "no day is closed yet" in refused(data)
 
 
 def test_whoever_verifies_needs_pictures_where_there_are_any(

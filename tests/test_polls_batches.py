@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 from batching import Batching, serving
-from builders import answered, append
+from builders import answered, append, command
 from polling_world import CANARY, NOW, PollingWorld
 
 from store.history import History, HistoryError
 from store.polls.asking import keep_instrument
 from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.session import CANCELLED, IN_BATCH, Summary
+from store.text import rfc3339
 
 NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini", "xai": "Grok"}
 MODELS = {api: name.lower() for api, name in NAMES.items()}
@@ -344,6 +345,33 @@ def test_few_are_asked_directly(tmp_path: Path, server: Batching, count: int, ba
     result = data.due("GPT")
     assert (result.batched, result.polled) == (batched, count - batched)
     assert data.due("GPT").due == 0
+
+
+def test_a_batch_of_who_left_is_named_and_collected(openai: Queue) -> None:
+    """An assistant that was renamed without its former name still has its batch followed."""
+    openai.begin()
+    models = openai.data.directory / "models.json"
+    models.write_text(models.read_text().replace('"name": "GPT"', '"name": "New"'))
+    session = openai.data.session()
+    assert session.batches_of_the_gone() == ["GPT"]
+    status = command(openai.data.directory, "poll", "--status", environ={"POLL_TEST_KEY": CANARY})
+    assert "GPT is in models.json no more and has a batch on its way" in status.output
+    assert openai.follow().outcomes["answered"] == 3
+    assert session.batches_of_the_gone() == []
+
+
+def test_what_falls_due_bit_by_bit_gathers_for_a_batch(tmp_path: Path, server: Batching) -> None:
+    """A server waits a day for fifty; what waited that long, or is new, is asked directly."""
+    server.emptied().tell(gpt={"looks": 9})
+    data = PollingWorld(tmp_path / "data", server.url, 60, batch=True)
+    for number, slug in enumerate(data.slugs[1:]):  # the first one was never asked
+        time = NOW - timedelta(days=7, minutes=-20 * number if number > 2 else 2000)
+        append(data.directory, [answered("GPT", ["X"], rfc3339(time), slug=slug)])
+    data.later(hours=10)
+    early = data.due("GPT", gathers=True)
+    assert (early.batched, early.polled) == (0, 4)
+    data.later(hours=10)
+    assert data.due("GPT", gathers=True).batched == 56
 
 
 def test_equal_shares_of_a_limit(tmp_path: Path, server: Batching) -> None:

@@ -21,6 +21,9 @@ from click import ClickException
 from faults import UnreadableFiles, replace_os
 from flask import Flask
 
+from store.history import HistoryError
+from store.polls.clocks import Clock
+from store.polls.due import PollingReader
 from store.store import Store
 
 FILE = "crm-software.jsonl"
@@ -173,3 +176,29 @@ def test_commands_say_that_a_history_cannot_be_looked_into(
     assert done.exception is None or isinstance(done.exception, SystemExit)
     with pytest.raises(ClickException, match="cannot be looked into: Not a directory"):
         app_over(data)
+
+
+def test_lines_of_today_that_vanish_are_missed(app: Flask, store: Store, data: Path) -> None:
+    """No ledger has them yet, but this process read them: served on, told, and not asked again."""
+    before, client = client_body(app), app.test_client()
+    lines = (data / "history" / FILE).read_bytes()
+    for rest in (lines[: lines.index(b"\n") + 1], None):
+        if rest is None:
+            (data / "history" / FILE).unlink()
+        else:
+            (data / "history" / FILE).write_bytes(rest)
+        store.reload()
+        assert client_body(app) == before
+        reasons = client.get("/healthz").get_json()["reasons"]
+        assert any("it had 2 lines when it was last read" in reason for reason in reasons)
+        reader = PollingReader(store.history, Clock())
+        with pytest.raises(HistoryError, match="restart the server to go on without them"):
+            reader.states_of("crm-software", store.snapshot.catalogue)
+    (data / "history" / FILE).write_bytes(lines)
+    store.reload()
+    assert client.get("/healthz").get_json()["status"] == "ok"
+
+
+def client_body(app: Flask) -> bytes:
+    """Return the verdict as it is served."""
+    return bytes(app.test_client().get(BEST).data)

@@ -12,6 +12,7 @@ from store.data_file import JsonPath
 from store.files import Catalogue, Files
 from store.history import History, PollLine
 from store.polls.asking import cost_at_most
+from store.polls.batches import WORTH_IT
 from store.polls.due import Rounds
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.provider import LOOPBACK, of_host
@@ -299,12 +300,12 @@ def mistakes(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     if any(p.file == "models.json" and p.severity == "error" for p in catalogue.problems):
         return
     for number, assistant in enumerate(catalogue.assistants):
-        for member, message, severity in _mistakes_of(assistant, catalogue.site):
+        for member, message, severity in _mistakes_of(assistant, catalogue):
             place: JsonPath = ("models", number, member) if member else ("models", number)
             yield files.problem_at("models.json", place, message, severity)
 
 
-def _mistakes_of(assistant: Assistant, site: Site) -> Iterator[_Mistake]:
+def _mistakes_of(assistant: Assistant, catalogue: Catalogue) -> Iterator[_Mistake]:
     for member, fault in faults(assistant):
         yield member, fault, "error"
     if not looks_like_a_key(assistant.key_env) and (doubt := doubtful_key(assistant)):
@@ -319,11 +320,16 @@ def _mistakes_of(assistant: Assistant, site: Site) -> Iterator[_Mistake]:
         yield "base_url", f'its api adds "{path[0]}" by itself; write "{right}"', "error"
     if assistant.batch and (why := why_no_batches(assistant)):
         yield "batch", why, "error"
+    elif assistant.batch and (count := len(catalogue.categories)) < WORTH_IT:
+        message = (
+            f"a batch takes {WORTH_IT} questions; with {count} categories all are asked directly"
+        )
+        yield "batch", message, "warning"
     provider = PROVIDERS.get(assistant.api)
     if assistant.tier and not (provider and of_host(provider.FLEX, assistant)):
         why = 'only OpenAI and Gemini are known here to have a flex tier; take "tier" out'
         yield "tier", why, "error"
-    if site.daily_usd is not None and (missing := missing_prices(assistant)):
+    if catalogue.site.daily_usd is not None and (missing := missing_prices(assistant)):
         message = f"this assistant has no {listed(missing)}, which daily_usd of site.json needs"
         yield None, message, "error"
 

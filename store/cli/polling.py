@@ -19,17 +19,16 @@ from msgspec.structs import replace
 
 from store.cli import app_settings, refuse, unknown_slug, with_data
 from store.cli.checks import mistakes
-from store.cli.report import ask_whether_there, pause_in_words, quote, status_of
-from store.counting import doubt_clock, undeclared_sample
-from store.disk import check_room, is_full
+from store.cli.report import ask_whether_there, pause_in_words, quote, show_status, unread
+from store.counting import undeclared_sample
+from store.disk import check_room
 from store.files import Catalogue, Files
 from store.history import History, HistoryError
 from store.ledger import DayClosing
 from store.polls.clocks import EARLIEST, Clock, utc_now
-from store.polls.due import AheadError, Pair, PollingReader, PollingState, Rounds, levels
-from store.polls.locks import is_held
+from store.polls.due import Pair, PollingReader, Rounds, levels
 from store.polls.poller import Plan, take_turn
-from store.polls.schedule import LOCK, confirmed_time, other_owner
+from store.polls.schedule import confirmed_time, other_owner
 from store.polls.session import ANSWERED, LEFT, NOT_ASKED, PollSession, Summary, in_usd
 from store.rankings.certainty import Certainty
 from store.rankings.sentences import plural
@@ -146,7 +145,7 @@ def poll(  # noqa: PLR0913 - a command's options
     if at and any(assistant.api != "sample" for assistant in session.catalogue.assistants):
         raise click.UsageError("--at is only for data whose assistants are all of api sample.")
     if show:
-        sys.exit(0 if _show(session, chosen) else 1)
+        sys.exit(0 if show_status(session, chosen) else 1)
     if attempt:
         state = session.polling.look(session.catalogue)
         answers = [ask_whether_there(session, assistant, state) for assistant in chosen]
@@ -164,11 +163,9 @@ def poll(  # noqa: PLR0913 - a command's options
 def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: bool) -> bool:
     """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
     session, plan, rounds = run.session, run.plan, run.plan.rounds
-    for slug in plan.slugs:
-        if slug not in session.catalogue.categories:
-            raise unknown_slug("category", slug, session.catalogue.categories)
+    _check_slugs(plan.slugs, session.catalogue)
     state = session.polling.look(session.catalogue)
-    for sentence in _unread(session, state, pretends=run.pretends):
+    for sentence in unread(session, state, pretends=run.pretends):
         click.echo(sentence, err=True)
     fault = undeclared_sample(
         sum(s.invented for s in state.states.values()), session.catalogue.site
@@ -190,15 +187,16 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     if dry_run:
         click.echo("\n".join(quote(calls, session, is_due=rounds is not None)))
         return not state.unread
-    is_open = any(session.files.open_of(a.name, session.catalogue) for a in run.assistants)
+    names = [*(assistant.name for assistant in run.assistants), *session.batches_of_the_gone()]
+    is_open = any(session.files.open_of(name, session.catalogue) for name in names)
     if not (calls or plan.cancel or (is_open and rounds)):
         failed = sum(bool((own := state.of(pair)) and own.failure) for pair in pairs)
         wait = f" {plural(failed, 'failed question')} will be asked again later; --all asks now."
         idle = f"Nothing is due.{wait if failed else ''}" if rounds else "Nothing is to be asked."
         click.echo(f"{idle}{ONCE_A_DAY if until_clear else ''}")
         return not state.unread
-    names = {pair.assistant.name for pair in calls}
-    asked = [a for a in run.assistants if a.name in names]
+    called = {pair.assistant.name for pair in calls}
+    asked = [a for a in run.assistants if a.name in called]
     session.share_among(asked, state, session.clock.now())
     check_ready(session, pretends=run.pretends)
     # what is due is read anew in each turn, after the lock is had
@@ -210,24 +208,19 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     return is_well and not state.unread
 
 
+def _check_slugs(slugs: Sequence[str], catalogue: Catalogue) -> None:
+    """End the command if a category cannot be used, or is not there."""
+    for slug in slugs:
+        if fault := catalogue.fault_of("categories", slug):
+            raise click.ClickException(f"Nothing was asked: {fault}")
+        if slug not in catalogue.categories:
+            raise unknown_slug("category", slug, catalogue.categories)
+
+
 def _certainties() -> Mapping[str, Certainty]:
     """Return how sure rankings are; one of an older wording says nothing of the present one."""
     boards = current_app.extensions["store"].snapshot.leaderboards
     return {slug: board.certainty for slug, board in boards.items() if not board.next_question}
-
-
-def _unread(session: PollSession, state: PollingState, *, pretends: bool) -> list[str]:
-    """Return in sentences what of history cannot be read and so is not polled."""
-    ahead = {error.slug: error.time for error in state.unread if isinstance(error, AheadError)}
-    polled = len(ahead) + sum(bool(states.latest_time) for states in state.states.values())
-    now = session.clock.now()
-    doubt = doubt_clock(ahead, polled, now)
-    if doubt and pretends:
-        doubt = f"{len(ahead):,} categories have later answers than {rfc3339(now)}; they are left"
-    sentences = [str(session.polling.history.fault)] if session.polling.history.fault else []
-    sentences += [f"{doubt}."] if doubt else []
-    others = [e for e in state.unread if not (doubt and isinstance(e, AheadError))]
-    return sentences + [f"{e}; its category is left alone" for e in dict.fromkeys(map(str, others))]
 
 
 def _catalogue(directory: Path) -> Catalogue:
@@ -240,6 +233,9 @@ def _catalogue(directory: Path) -> Catalogue:
     for problem in problems:
         if problem.severity == "warning":
             click.echo(f"warning: {problem}", err=True)
+    for name, problem in catalogue.unusable.items():
+        if name.startswith("categories/"):
+            click.echo(f"not asked: {problem}", err=True)
     errors = sorted({problem for problem in problems if problem.severity == "error"})
     names = sorted({problem.file for problem in errors})
     have = "has" if len(names) == 1 else "have"
@@ -261,35 +257,6 @@ def _assistants(catalogue: Catalogue, names: Sequence[str]) -> list[Assistant]:
     return chosen
 
 
-def _show(session: PollSession, chosen: Sequence[Assistant]) -> bool:
-    """Say how polling stands; return whether nothing needs a person."""
-    state = session.polling.look(session.catalogue)
-    faults = _unread(session, state, pretends=False)
-    faults += [fault for fault in (session.clock.fault(), session.budget.fault()) if fault]
-    if is_full(session.settings.data_dir):
-        faults.append("The disk is full, so that nothing is polled: make room.")
-    is_scheduled = False
-    statuses = []
-    try:
-        session.share_day(state)
-        statuses = [status_of(assistant, session, state) for assistant in chosen]
-        is_scheduled = is_held(session.locks / LOCK)
-    except OSError as error:
-        faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
-    for line in (*(line for lines in statuses for line in lines), *dict.fromkeys(faults)):
-        click.echo(line)
-    today = rfc3339(session.clock.now())[:10]
-    known = sum(session.polling.usd_on(today).values())
-    spent = known if session.budget.fault() else session.budget.usd_today()
-    of = "" if session.budget.daily_usd is None else f" of {session.budget.daily_usd:g}"
-    unknown = spent - known
-    more = f", {unknown:.2f} of it for batches on their way, calls of unknown cost and --try"
-    click.echo(f"Spent today: {spent:.2f}{of} USD{more if round(unknown, 2) else ''}.")
-    server = "A server polls on schedule."
-    click.echo(server if is_scheduled else f"No{server[1:-1]}; one with POLL_ENABLED=1 would.")
-    return not faults and all(len(lines) == 1 for lines in statuses)
-
-
 def carry_out(
     run: PollRun, passes: Sequence[Sequence[Pair] | None], length: int
 ) -> Mapping[str, Summary]:
@@ -297,7 +264,10 @@ def carry_out(
 
     A pass of ``None`` is all that is due, as long as something is.
     """
-    results = {assistant.name: Summary() for assistant in run.assistants}
+    names = [assistant.name for assistant in run.assistants]
+    if names == [assistant.name for assistant in run.session.catalogue.assistants]:
+        names += run.session.batches_of_the_gone()
+    results = {name: Summary() for name in names}
     # at a time of --at one after the other, so that a run can be repeated exactly
     workers = 1 if run.pretends else len(results)
     bar = click.progressbar(length=length, label="Polling")

@@ -8,17 +8,21 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
+import click
 from msgspec.structs import replace
 
+from store.counting import doubt_clock
+from store.disk import is_full
 from store.polls import spending
 from store.polls.answers import Prompt
 from store.polls.asking import request_for, reserve_each
 from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, WORTH_IT, late
-from store.polls.due import Pair, PollingState, Rounds
+from store.polls.due import AheadError, Pair, PollingState, Rounds
 from store.polls.locks import is_held, path_of
 from store.polls.providers import PROVIDERS
 from store.polls.providers.provider import Tokens
+from store.polls.schedule import LOCK
 from store.polls.secrets import FAILURE_PART, redact
 from store.polls.session import PollSession
 from store.polls.spending import Charge
@@ -34,6 +38,54 @@ EXPECTED_INPUT = 0.5
 text has."""
 EXPECTED_OUTPUT = 0.375
 """The part of the output's most that is expected: 1,500 of 4,000 tokens."""
+
+
+def unread(session: PollSession, state: PollingState, *, pretends: bool) -> list[str]:
+    """Return in sentences what of history cannot be read and so is not polled."""
+    ahead = {error.slug: error.time for error in state.unread if isinstance(error, AheadError)}
+    polled = len(ahead) + sum(bool(states.latest_time) for states in state.states.values())
+    now = session.clock.now()
+    doubt = doubt_clock(ahead, polled, now)
+    if doubt and pretends:
+        doubt = f"{len(ahead):,} categories have later answers than {rfc3339(now)}; they are left"
+    sentences = [str(session.polling.history.fault)] if session.polling.history.fault else []
+    sentences += [f"{doubt}."] if doubt else []
+    others = [e for e in state.unread if not (doubt and isinstance(e, AheadError))]
+    return sentences + [f"{e}; its category is left alone" for e in dict.fromkeys(map(str, others))]
+
+
+def show_status(session: PollSession, chosen: Sequence[Assistant]) -> bool:
+    """Say how polling stands; return whether nothing needs a person."""
+    state = session.polling.look(session.catalogue)
+    faults = unread(session, state, pretends=False)
+    faults += [fault for fault in (session.clock.fault(), session.budget.fault()) if fault]
+    if is_full(session.settings.data_dir):
+        faults.append("The disk is full, so that nothing is polled: make room.")
+    is_scheduled = False
+    statuses = []
+    try:
+        session.share_day(state)
+        statuses = [status_of(assistant, session, state) for assistant in chosen]
+        faults += [
+            f"{name} is in models.json no more and has a batch on its way; --due collects it, and "
+            '"former_names" keeps its answers.'
+            for name in session.batches_of_the_gone()
+        ]
+        is_scheduled = is_held(session.locks / LOCK)
+    except OSError as error:
+        faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
+    for line in (*(line for lines in statuses for line in lines), *dict.fromkeys(faults)):
+        click.echo(line)
+    today = rfc3339(session.clock.now())[:10]
+    known = sum(session.polling.usd_on(today).values())
+    spent = known if session.budget.fault() else session.budget.usd_today()
+    of = "" if session.budget.daily_usd is None else f" of {session.budget.daily_usd:g}"
+    unknown = spent - known
+    more = f", {unknown:.2f} of it for batches on their way, calls of unknown cost and --try"
+    click.echo(f"Spent today: {spent:.2f}{of} USD{more if round(unknown, 2) else ''}.")
+    server = "A server polls on schedule."
+    click.echo(server if is_scheduled else f"No{server[1:-1]}; one with POLL_ENABLED=1 would.")
+    return not faults and all(len(lines) == 1 for lines in statuses)
 
 
 def status_of(assistant: Assistant, session: PollSession, state: PollingState) -> list[str]:
@@ -107,7 +159,7 @@ def quote(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> list[
         if assistant.api == "sample":
             lines.append(f"{name}: {plural(len(lane), 'call')} of a sample assistant, free")
             continue
-        is_batched = is_due and assistant.batch and len(lane) >= WORTH_IT
+        is_batched = is_due and assistant.batch and len({pair.key for pair in lane}) >= WORTH_IT
         is_batched = is_batched and not session.files.pause_of(assistant, session.clock.now())
         bodies = (request_for(assistant, pair.category.question).body for pair in lane)
         tokens = sum((spending.at_most(assistant, body) for body in bodies), Tokens(0, 0))

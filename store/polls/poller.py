@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,6 +40,8 @@ MOST_FAILURES = 10
 that bills for garbage would else be paid for every category."""
 NO_FAULT: tuple[ServedFailure | None, ...] = (None, "interrupted", "withheld")
 """Ends of a poll that are no such failure."""
+GATHERING = timedelta(days=1)
+"""The longest that due questions wait for others, to be asked in one batch."""
 LOOK = 0.1
 """Seconds between two looks at the stop event while questions are on their way."""
 GRACE = 1.0
@@ -51,6 +54,8 @@ class Plan(Struct, kw_only=True):
     ``waiting``: exactly these pairs, emptied while asking, never in batches. ``None``: whatever is
     due by ``rounds`` (``None``: those of site.json) in ``slugs`` (empty: everywhere), in a batch
     from ``WORTH_IT`` on where the assistant takes batches.
+    ``gathers``: what is due waits for up to ``GATHERING`` until a batch is worth it, where one can
+    be; asked as it falls due, a round that was once spread would be paid in full for ever.
     ``through``: ask a paused assistant one question all the same, unless the provider named the end
     of the pause.
     ``follow``: look after the assistant's batches first. ``cancel``: end them, and ask nothing.
@@ -60,6 +65,7 @@ class Plan(Struct, kw_only=True):
     rounds: Rounds | None = None
     slugs: tuple[str, ...] = ()
     most: int = MOST
+    gathers: bool = False
     through: bool = False
     follow: bool = True
     cancel: bool = False
@@ -105,11 +111,7 @@ class Questions:
         self._summary = summary
         self._sender = session.sender(assistant)
         self._state = session.polling.look(session.catalogue)
-        self._waiting = deque() if plan.waiting is None else plan.waiting
-        if plan.waiting is None:
-            rounds = plan.rounds or Rounds.of(session.catalogue.site)
-            due = session.due(session.pairs(assistant, plan.slugs), self._state, rounds)
-            self._waiting.extend(pair for pair in due if pair.key not in summary.left)
+        self._waiting = self._due() if plan.waiting is None else plan.waiting
         self._in_batches = session.files.under_way(session.catalogue)
         self._instrument: str | None = None
         self._failures = 0
@@ -117,6 +119,14 @@ class Questions:
         self._flights: dict[Charge, tuple[Pair, float]] = {}
         """The questions on their way, and when they are given up, in monotonic seconds."""
         self._landed: queue.SimpleQueue[tuple[Charge, Reply | None]] = queue.SimpleQueue()
+
+    def _due(self, waited: timedelta = timedelta(0)) -> deque[Pair]:
+        """Return what is due, and has ``waited`` for so long since."""
+        session, rounds = self._session, self._plan.rounds
+        pairs = session.pairs(self._assistant, self._plan.slugs)
+        rounds = rounds or Rounds.of(session.catalogue.site)
+        due = session.due(pairs, self._state, rounds, waited)
+        return deque(pair for pair in due if pair.key not in self._summary.left)
 
     def ask(self) -> None:
         """Ask what is waiting, in a batch or directly, unless the assistant is paused."""
@@ -133,13 +143,15 @@ class Questions:
         except OSError as error:
             summary.fault = f"what it is asked with cannot be kept: {error.strerror}"
             return
-        is_worth_it = assistant.batch and len(self._waiting) >= WORTH_IT
-        is_batched = is_worth_it and self._plan.waiting is None and not pause
-        if is_batched and not session.files.pause_of(assistant, now):
+        takes_batches = assistant.batch and self._plan.waiting is None and not pause
+        takes_batches = takes_batches and not session.files.pause_of(assistant, now)
+        if takes_batches and len(self._waiting) >= WORTH_IT:
             batches = AssistantBatches(session, assistant, summary)
             batches.send(list(self._waiting), self._instrument)
-        else:
-            self._ask_directly(1 if pause else self._plan.most)
+            return
+        if takes_batches and self._plan.gathers and len(session.pairs(assistant)) >= WORTH_IT:
+            self._waiting = self._due(waited=GATHERING)
+        self._ask_directly(1 if pause else self._plan.most)
 
     def _ask_directly(self, most: int) -> None:
         """Ask so many, until something forbids it, or all is to stop; wait for the answers.

@@ -224,14 +224,14 @@ class Schedule:
         """
         catalogue = self._store.snapshot.catalogue
         answers = len(catalogue.categories) * Rounds.of(catalogue.site).most
-        plan = Plan(most=min(MOST, math.ceil(answers * self._settings.poll_tick / DAY)))
+        most = min(MOST, math.ceil(answers * self._settings.poll_tick / DAY))
         session = PollSession(
             self._settings, catalogue, self._polling, self._store.record, self._stop
         )
         if catalogue.site.daily_usd is not None:
             session.share_day(self._polling.look(catalogue))
         summary = Summary()
-        if not take_turn(session, status.name, plan, summary):
+        if not take_turn(session, status.name, Plan(most=most, gathers=True), summary):
             return
         if summary.polled or summary.batched:
             reasons = "".join(f"; {what}: {why}" for what, why in sorted(summary.reasons.items()))

@@ -197,11 +197,26 @@ class PollSession:
         categories = self.catalogue.categories
         return [Pair(slug, categories[slug], assistant) for slug in slugs or categories]
 
-    def due(self, pairs: Sequence[Pair], state: PollingState, rounds: Rounds) -> list[Pair]:
-        """Return which of these pairs are due and not with a provider, longest waiting first."""
+    def due(
+        self,
+        pairs: Sequence[Pair],
+        state: PollingState,
+        rounds: Rounds,
+        waited: timedelta = timedelta(0),
+    ) -> list[Pair]:
+        """Return which of these pairs are due and not with a provider, longest waiting first.
+
+        They have ``waited`` for so long since they fell due.
+        """
         under_way = self.files.under_way(self.catalogue)
         free = [pair for pair in pairs if pair.key not in under_way]
-        return state.due(free, rounds, self.clock.now())
+        return state.due(free, rounds, self.clock.now() - waited)
+
+    def batches_of_the_gone(self) -> list[str]:
+        """Return the names of open batches' assistants that models.json has no more."""
+        present = {assistant.name for assistant in self.catalogue.assistants}
+        owners = {b.owner(self.catalogue) for b in self.files.all() if b.is_open}
+        return sorted(owners - present)
 
     def append(self, poll: Poll, reply: Reply, summary: Summary, instrument: str | None) -> None:
         """Append the poll of a reply to history with its instrument and pause; then count it.

@@ -110,7 +110,10 @@ def read_ledger(folder: Folder, witnesses: Sequence[Head]) -> Journal:
 
     These are heads that the caller kept.
     """
-    texts = {name: folder.read(name) for name in (LEDGER, HEADS)}
+    texts = {LEDGER: folder.read(LEDGER)}
+    if not texts[LEDGER] and HEADS not in folder.names():
+        raise Difference("no day is closed yet: there is nothing to verify before the first is")
+    texts[HEADS] = folder.read(HEADS)
     for name, data in texts.items():
         if whole(data) != data:
             number = data.count(b"\n") + 1
