@@ -68,15 +68,11 @@ def _sample(slug: str, category: Category, assistant: Assistant, moment: dt.date
 
 
 def _lines(
-    slug: str,
-    category: Category,
-    assistants: Sequence[Assistant],
-    moments: Sequence[dt.datetime],
+    slug: str, category: Category, assistants: Sequence[Assistant], moments: Sequence[dt.datetime]
 ) -> list[bytes]:
     return [
         encode_line(
-            _sample(slug, category, assistant, moment),
-            moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            _sample(slug, category, assistant, moment), moment.strftime("%Y-%m-%dT%H:%M:%SZ")
         )[1]
         for moment in moments
         for assistant in assistants
