@@ -77,9 +77,7 @@ def _third(line: str) -> Callable[[Path], object]:
     return _text(lambda text: text.replace('"version": 1,\n', f'"version": 1,\n  {line}\n', 1))
 
 
-def _first_value(
-    change: Callable[[dict[str, Any]], dict[str, Any]],
-) -> Callable[[Path], object]:
+def _first_value(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Path], object]:
     """The first key after the version's gets a value of no right type, then ``change``."""
 
     def write(path: Path) -> None:
