@@ -932,10 +932,7 @@ def _overlap(first: list[str], second: list[str]) -> Fraction:
 def _renewed(before: str | None, after: str | None) -> Json:
     """A change of the served version, where both are known."""
     known = before and after and before != after
-    return {
-        "servedModelFrom": before if known else None,
-        "servedModelTo": after if known else None,
-    }
+    return {"servedModelFrom": before if known else None, "servedModelTo": after if known else None}
 
 
 def _time(poll: Json) -> dt.datetime:
