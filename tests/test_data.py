@@ -50,9 +50,7 @@ def test_every_model_has_answered_every_category(
         }, slug
 
 
-def test_no_real_company_gets_invented_praise(
-    history: dict[str, list[dict[str, Any]]],
-) -> None:
+def test_no_real_company_gets_invented_praise(history: dict[str, list[dict[str, Any]]]) -> None:
     """Every domain in the sample's answers is under .example, which nobody can own."""
     picks = (pick for polls in history.values() for poll in polls for pick in poll["ranking"])
     domains = {pick["domain"] for pick in picks} - {None}
