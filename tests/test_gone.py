@@ -7,15 +7,7 @@ from typing import Any
 import click
 import pytest
 from broken import write_one_of_each
-from builders import (
-    BASE_URL,
-    answered,
-    app_over,
-    append,
-    failed,
-    same_as_fresh,
-    write_json,
-)
+from builders import BASE_URL, answered, app_over, append, failed, same_as_fresh, write_json
 from flask import Flask
 from flask.testing import FlaskClient
 from recomputation import Recomputation
