@@ -147,11 +147,7 @@ def test_openai_sdk_reads_our_lines_and_we_its_batches() -> None:
         output_file_id="file-2", metadata={"consensus_batch": "label"},
     )  # fmt: skip
     remote = queue.read_batch(sample.model_dump(mode="json"))
-    assert remote == Remote(
-        id="batch_1",
-        state="ended",
-        files=("file-2",),
-    )
+    assert remote == Remote(id="batch_1", state="ended", files=("file-2",))
     content = {"type": "output_text", "text": "hello", "annotations": []}
     message = {
         "id": "m", "type": "message", "role": "assistant", "status": "completed",
