@@ -209,10 +209,7 @@ def test_the_date_of_a_reply() -> None:
     assert date({}) is date({"date": "today"}) is None
 
 
-@given(
-    st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), TIMES),
-    TIMES,
-)
+@given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), TIMES), TIMES)
 def test_no_header_raises(headers: dict[str, str], reset: str) -> None:
     """Any text in a hint is a wait within bounds or none; any date is a time in UTC or none."""
     more = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": reset}
