@@ -66,11 +66,7 @@ def test_a_key_is_looked_up_by_its_name() -> None:
             {"key_env": "KEY"},
             "A: the environment variable KEY does not hold an API key: ",
         ),
-        (
-            {},
-            {"key_env": "sk_live_9f8a7b6c5d4e3f2a1b0c"},
-            f"A, models.json at key_env: {PASTED}",
-        ),
+        ({}, {"key_env": "sk_live_9f8a7b6c5d4e3f2a1b0c"}, f"A, models.json at key_env: {PASTED}"),
     ],
 )
 def test_who_cannot_be_asked_is_told_what_to_set(
