@@ -24,10 +24,7 @@ def error(nth: int) -> int:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """One category, three product files, an export made."""
-    directory = write_data(
-        tmp_path / "data",
-        polls=[answered("A", ["Alpha", "Beta", "Delta"])],
-    )
+    directory = write_data(tmp_path / "data", polls=[answered("A", ["Alpha", "Beta", "Delta"])])
     assert command(directory, "schema").exit_code == 0
     assert command(directory, "export", str(tmp_path / "tree")).exit_code == 0
     return directory
