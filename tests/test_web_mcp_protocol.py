@@ -8,16 +8,7 @@ from builders import app_over
 from flask import Flask
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mcp_rankings import (
-    JSON,
-    META,
-    MODERN,
-    call,
-    headers_of,
-    legacy,
-    modern,
-    write_rankings,
-)
+from mcp_rankings import JSON, META, MODERN, call, headers_of, legacy, modern, write_rankings
 from msgspec import Raw
 from werkzeug.datastructures import Headers
 
