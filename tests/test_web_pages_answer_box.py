@@ -87,11 +87,7 @@ def text_of(client: FlaskClient, path: str) -> str:
         ),
         ("points", "Clear lead", "It leads on points by more than chance: second to fifth places"),
         ("behind", "Unsettled", "No latest answer names X first, though it has the most points in"),
-        (
-            "most",
-            "Too close to call",
-            "may come first. Z came first more often, 8 times, with",
-        ),
+        ("most", "Too close to call", "may come first. Z came first more often, 8 times, with"),
         ("others", "Clear lead", "U, V, W and Z came first more often, 4 times each, with"),
         (
             "once",
