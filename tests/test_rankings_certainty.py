@@ -261,22 +261,6 @@ def test_a_product_named_twice_keeps_its_better_rank() -> None:
     assert run.mean_points("=z") == 2
 
 
-def test_equal_lists_of_everybody_are_as_alike_as_can_be() -> None:
-    """Self-overlap and relative overlap are 1."""
-    found = board(*polls("XYZ XYZ · XYZ XYZ")).repeatability
-    assert found
-    assert (found.own_overlap, found.relative_overlap) == (1, 1)
-    assert [(r.n, r.same_first, r.same_list) for r in found.repeats.values()] == [(1, 1, 1)] * 2
-    assert board(*polls("XYZ · XYZ")).repeatability is None
-
-
-def test_the_same_first_is_not_the_same_list() -> None:
-    """Pairs of answers are compared place by place."""
-    first_alike = board(*polls("XYZ XZY")).repeatability
-    assert first_alike
-    assert [(r.same_first, r.same_list) for r in first_alike.repeats.values()] == [(1, 0)]
-
-
 def test_of_products_tied_at_the_top_the_first_by_name_has_the_level() -> None:
     """A tie is never clear, and contradicted where the one that is listed first is behind."""
     tie = (
