@@ -73,23 +73,6 @@ def test_answers_to_two_wordings_are_never_merged() -> None:
     assert found.missing == ("B",)
 
 
-def test_what_was_really_asked_is_said_in_place_of_the_new_topic() -> None:
-    """A sentence about old answers never says that they are to the new question."""
-    before, after = board(*OLD), board(*OLD, poll("A", 2), poll("B", 3))
-    assert before
-    assert after
-    assert before.topic == "“Old?”"
-    assert after.topic == "CRM software"
-
-
-def test_wordings_that_mean_the_same_are_one() -> None:
-    """What ``former_questions`` lists was never another question."""
-    found = board(*OLD, poll("C", 2), former=("Old?",))
-    assert found
-    assert (found.question, found.next_question) == (NEW, None)
-    assert [answer.model for answer in found.counted] == ["A", "B", "C"]
-
-
 def test_an_abandoned_wording_gives_way_as_any_other() -> None:
     """Of three the one answered longest ago stands until the next has taken over from it."""
     abandoned = [*OLD, poll("A", 2, "Abandoned?")]
