@@ -101,7 +101,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         return tuple([assistant.name for assistant in self.catalogue.assistants])
 
     @cached_property
-    def makers(self) -> dict[str, str]:
+    def assistant_makers(self) -> dict[str, str]:
         """The key of the name of the company behind each model, where models.json has it."""
         return {a.name: key(a.maker) for a in self.catalogue.assistants if a.maker}
 
@@ -219,7 +219,7 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
     curated = site_summary.Curated(
         catalogue.categories,
         snapshot.models,
-        snapshot.makers,
+        snapshot.assistant_makers,
         catalogue.synonyms,
         catalogue.words,
         catalogue.topics,

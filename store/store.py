@@ -51,7 +51,7 @@ class Store:
         self._snapshot: Snapshot | None = None
         self._fault: Problem | None = None
         self._clashes: tuple[Problem, ...] = ()
-        self._told: frozenset[Problem] = frozenset()
+        self._logged: frozenset[Problem] = frozenset()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -101,7 +101,7 @@ class Store:
             self.looked_at = time.time()
             with suppress(OSError):
                 self.exported_at = (self.directory / EXPORTED).lstat().st_mtime
-            self._tell()
+            self._log_new_problems()
 
     def keep_current(self, *, settled: bool = False, prepare: bool = False) -> None:
         """Reload and raise nothing.
@@ -160,12 +160,12 @@ class Store:
         self._snapshot, self.made_at = following, time.time()
         self._clashes = tuple(name_clashes(following.names, self._files))
 
-    def _tell(self) -> None:
+    def _log_new_problems(self) -> None:
         """Log every problem of the files that was not there at the last look."""
         problems = frozenset(self.problems)
-        for problem in sorted(problems - self._told):
+        for problem in sorted(problems - self._logged):
             log.log(_SEVERITIES[problem.severity], "%s", problem)
-        self._told = problems
+        self._logged = problems
 
 
 def append(

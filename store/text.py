@@ -19,7 +19,7 @@ from rapidfuzz.distance import OSA
 
 SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
 MAX_SLUG = 100
-"""Characters of a slug at most, a published promise (store/README.md, Answers)."""
+"""Characters of a slug at most, a published promise."""
 DOMAIN_PATTERN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$"
 URL_RULE = (
     "an address such as https://rankings.example, without ?, # or @, in which keys could be pasted"

@@ -94,7 +94,7 @@ def test_a_bad_key_pauses_everybody_until_it_answers(
     result = session.due()
     assert (result.polled, str(result.pause)[:26]) == (0, "until 2026-11-20T12:00:00Z")
     assert provider.seen == []
-    assert session.ask("GPT", "c-001", "c-002", through=True).polled == 1
+    assert session.ask("GPT", "c-001", "c-002", probes_pause=True).polled == 1
     session.later(minutes=1)
     assert session.due().polled == 1
 
@@ -108,7 +108,7 @@ def test_no_question_goes_through_a_wait_that_the_provider_set(
     provider.follow({})
     provider.seen.clear()
     session.later(minutes=1)
-    assert session.ask("GPT", "c-001", through=True).polled == 0
+    assert session.ask("GPT", "c-001", probes_pause=True).polled == 0
     assert provider.seen == []
     session.later(hours=2)
     assert session.ask("GPT", "c-001").polled == 1
@@ -134,7 +134,7 @@ def test_ten_failures_of_any_kind_pause(
     assert result.pause
     assert not result.pause.stated, "so one question may be asked before"
     assert session.due().polled == 0
-    assert session.due(through=True).outcomes == {failure: 1}
+    assert session.due(probes_pause=True).outcomes == {failure: 1}
     session.later(hours=12, minutes=1)
     assert session.due().outcomes == {failure: 1}, "one more is enough for the next pause"
 

@@ -10,7 +10,7 @@ from store.polls.providers import queue_of
 from store.polls.providers.anthropic import AnthropicQueue
 from store.polls.providers.gemini import GeminiQueue
 from store.polls.providers.openai import OpenAIQueue, XAIQueue
-from store.polls.providers.provider import UNASKED, Response, grpc_error, lost, read_object
+from store.polls.providers.provider import UNASKED, Response, grpc_error, no_answer, read_object
 from store.records import Assistant
 
 ASSISTANT = Assistant(name="A", api="responses", base_url="https://api.example/v1/", model="m")
@@ -84,8 +84,8 @@ def test_items_of_openai_that_have_no_response() -> None:
         {"custom_id": "d", "response": {"status_code": "200", "body": {}}},
     )
     assert found["a"] == UNASKED["expired"]
-    assert found["b"] == lost("http", "The provider's batch did not answer (no luck).")
-    assert found["c"] == lost("http", "The provider's batch did not answer (no reason).")
+    assert found["b"] == no_answer("http", "The provider's batch did not answer (no luck).")
+    assert found["c"] == no_answer("http", "The provider's batch did not answer (no reason).")
     assert found["d"].status == 0
 
 
@@ -109,7 +109,7 @@ def test_a_result_of_anthropic_of_no_known_kind() -> None:
     kinds: tuple[Any, ...] = ("new", [], {}, None)
     for kind in kinds:
         came = read(anthropic, {"custom_id": "a", "result": {"type": kind}})["a"]
-        assert came == lost("http", "The provider's batch gave a result of no known kind.")
+        assert came == no_answer("http", "The provider's batch gave a result of no known kind.")
 
 
 @pytest.mark.parametrize(

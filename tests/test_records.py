@@ -107,7 +107,7 @@ def test_poll_ids_are_sixteen_hex_digits() -> None:
 
 def test_a_round_takes_no_more_than_certainty_looks_at() -> None:
     """An answer beyond the window would be paid for and push out one that counts."""
-    assert runs.WINDOW == MAX_SAMPLES
+    assert runs.WINDOW_ANSWERS == MAX_SAMPLES
 
 
 def test_what_is_not_written_has_the_documented_default() -> None:

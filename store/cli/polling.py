@@ -152,7 +152,7 @@ def poll(  # noqa: PLR0913 - a command's options
         click.echo("\n".join(sentence for sentence, _ in answers))
         sys.exit(0 if all(is_well for _, is_well in answers) else 1)
     rounds = Rounds.of(session.catalogue.site, samples) if due else None
-    plan = Plan(rounds=rounds, slugs=slugs, through=bool(slugs or models), cancel=cancel)
+    plan = Plan(rounds=rounds, slugs=slugs, probes_pause=bool(slugs or models), cancel=cancel)
     run = PollRun(session, chosen, plan, pretends=at is not None)
     is_well = _carry_out(run, samples or 1, until_clear, dry_run=dry_run)
     fault = session.clock.fault()
@@ -313,7 +313,7 @@ def _ask_one(
             result.fault = f"{error}"
             return
         advance(result.looked_at - before)
-        plan.follow = plan.through = False  # one question through a pause, whatever came of it
+        plan.follow = plan.probes_pause = False  # one question through a pause, whatever came of it
         is_idle = result.looked_at == before
         if plan.cancel or is_idle or (waiting is not None and not waiting):
             return

@@ -38,7 +38,7 @@ MOST = 20
 MOST_FAILURES = 10
 """Failed polls of an assistant without an answer between, after which it is paused: a provider
 that bills for garbage would else be paid for every category."""
-NO_FAULT: tuple[ServedFailure | None, ...] = (None, "interrupted", "withheld")
+NOT_COUNTED: tuple[ServedFailure | None, ...] = (None, "interrupted", "withheld")
 """Ends of a poll that are no such failure."""
 GATHERING = timedelta(days=1)
 """The longest that due questions wait for others, to be asked in one batch."""
@@ -56,8 +56,8 @@ class Plan(Struct, kw_only=True):
     from ``WORTH_IT`` on where the assistant takes batches.
     ``gathers``: what is due waits for up to ``GATHERING`` until a batch is worth it, where one can
     be; asked as it falls due, a round that was once spread would be paid in full for ever.
-    ``through``: ask a paused assistant one question all the same, unless the provider named the end
-    of the pause.
+    ``probes_pause``: ask a paused assistant one question all the same, unless the provider named
+    the end of the pause.
     ``follow``: look after the assistant's batches first. ``cancel``: end them, and ask nothing.
     """
 
@@ -66,7 +66,7 @@ class Plan(Struct, kw_only=True):
     slugs: tuple[str, ...] = ()
     most: int = MOST
     gathers: bool = False
-    through: bool = False
+    probes_pause: bool = False
     follow: bool = True
     cancel: bool = False
 
@@ -116,9 +116,9 @@ class Questions:
         self._instrument: str | None = None
         self._failures = 0
         self._to_start = 0
-        self._flights: dict[Charge, tuple[Pair, float]] = {}
+        self._in_flight: dict[Charge, tuple[Pair, float]] = {}
         """The questions on their way, and when they are given up, in monotonic seconds."""
-        self._landed: queue.SimpleQueue[tuple[Charge, Reply | None]] = queue.SimpleQueue()
+        self._collected: queue.SimpleQueue[tuple[Charge, Reply | None]] = queue.SimpleQueue()
 
     def _due(self, waited: timedelta = timedelta(0)) -> deque[Pair]:
         """Return what is due, and has ``waited`` for so long since."""
@@ -133,7 +133,7 @@ class Questions:
         session, assistant, summary = self._session, self._assistant, self._summary
         summary.due, now = len(self._waiting), session.clock.now()
         pause = self._state.pause_of(assistant.name, now)
-        if pause and (pause.stated or not self._plan.through):
+        if pause and (pause.stated or not self._plan.probes_pause):
             summary.pause = pause
         if summary.pause or not self._waiting:
             return
@@ -161,23 +161,23 @@ class Questions:
         self._to_start = most
         states = self._state.of_assistant(self._assistant.name)
         answered = max((one.answered_at for one in states if one.answered_at), default="")
-        failed = (one for one in states if one.failure not in NO_FAULT)
+        failed = (one for one in states if one.failure not in NOT_COUNTED)
         self._failures = sum(one.polled_at > answered for one in failed)
         stop, concurrency = self._session.stop, self._assistant.concurrency
         # a dead main thread sets no stop, and the interpreter would wait for this loop for ever
         while not stop.is_set() and threading.main_thread().is_alive():
             may_start = self._waiting and self._to_start and not self._summary.is_over
-            if may_start and len(self._flights) < concurrency:
+            if may_start and len(self._in_flight) < concurrency:
                 self._start()
-            elif self._flights:
-                self._land()
+            elif self._in_flight:
+                self._collect()
             else:
                 break
         end = time.monotonic() + GRACE / 2
-        while self._flights and time.monotonic() < end:
-            self._land()
+        while self._in_flight and time.monotonic() < end:
+            self._collect()
         stopped = Failure("interrupted", "The poll was stopped while it was on its way.")
-        for charge in tuple(self._flights):
+        for charge in tuple(self._in_flight):
             is_sent = charge.sent_at is not None
             self._conclude(charge, Reply(outcome=stopped) if is_sent else None)
 
@@ -211,17 +211,17 @@ class Questions:
         charge = Charge(session.budget, reserve_of(self._assistant, pair.category.question), name)
 
         def ask_and_land() -> None:
-            self._landed.put((charge, ask(pair, self._sender, charge)))
+            self._collected.put((charge, ask(pair, self._sender, charge)))
 
         try:
             if charge.reserve():
                 self._waiting.popleft()
                 self._to_start -= 1
-                self._flights[charge] = pair, time.monotonic() + self._sender.limits.total + GRACE
+                self._in_flight[charge] = pair, time.monotonic() + self._sender.limits.total + GRACE
                 threading.Thread(target=ask_and_land, name=f"poll {name}", daemon=True).start()
-            elif self._flights:
+            elif self._in_flight:
                 # answers that land give back part of their reserve, so this one may fit then
-                self._land()
+                self._collect()
             else:
                 # no limit any more: another process may have freed money since
                 limit = session.budget.reached(charge.amount, name)
@@ -229,21 +229,21 @@ class Questions:
         except OSError as error:
             self._summary.fault = f"the day's spending cannot be kept: {error.strerror}"
 
-    def _land(self) -> None:
+    def _collect(self) -> None:
         """Wait a moment for a question to come back, and give up those that are late."""
         with suppress(queue.Empty):
-            charge, reply = self._landed.get(timeout=LOOK)
-            if charge in self._flights:
+            charge, reply = self._collected.get(timeout=LOOK)
+            if charge in self._in_flight:
                 self._conclude(charge, reply)
         now = time.monotonic()
-        late = [charge for charge, (_, deadline) in self._flights.items() if deadline < now]
+        late = [charge for charge, (_, deadline) in self._in_flight.items() if deadline < now]
         for charge in late:
             sentence = f"The poll took over {self._sender.limits.total:g} seconds."
             self._conclude(charge, Reply(outcome=Failure("timeout", sentence)))
 
     def _conclude(self, charge: Charge, reply: Reply | None) -> None:
         """Record what came of a question that was on its way, and count it."""
-        pair, _ = self._flights.pop(charge)
+        pair, _ = self._in_flight.pop(charge)
         self._summary.unknown_usd += charge.unknown / 1e6
         self._keep(pair, reply)
 
@@ -256,7 +256,7 @@ class Questions:
         poll = poll_of(pair.assistant, pair.slug, question, reply, key)
         if poll.succeeded:
             self._failures = 0
-        elif poll.failure not in NO_FAULT:
+        elif poll.failure not in NOT_COUNTED:
             self._failures += 1
             if self._failures >= MOST_FAILURES and reply.pause is None:
                 self._sender.rest()

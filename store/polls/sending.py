@@ -24,13 +24,13 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from store.polls import clocks, secrets
 from store.polls.clocks import Clock
 from store.polls.providers import PROVIDERS
-from store.polls.providers.provider import Reply, Request, Response, lost
+from store.polls.providers.provider import Reply, Request, Response, no_answer
 from store.polls.spending import Charge, check_cost, micros, price_of
 from store.records import Assistant, Failure
 
 
 class Limits(Struct, frozen=True):
-    """Limits of trying: how long and how often, and the rest after it is of no use.
+    """The time-outs, retries and other limits of one request, and the pause after it is of no use.
 
     Times are in seconds, ``size`` is in bytes.
     """
@@ -147,7 +147,7 @@ class Sender:
         deadline = self.elapsed() + self.limits.total
         if not self._pace.wait(self._stop) or self._is_barred(deadline):
             why = self._clock.fault() or "It was stopped before it was sent."
-            return lost("interrupted", why, is_free=True)
+            return no_answer("interrupted", why, is_free=True)
         began = self._clock.now()
         box: queue.SimpleQueue[Response] = queue.SimpleQueue()
 
@@ -157,7 +157,7 @@ class Sender:
         threading.Thread(target=exchange, name="request", daemon=True).start()
         while box.empty():
             if self._stop.wait(0.05):
-                return lost("interrupted", "It was stopped on its way.")
+                return no_answer("interrupted", "It was stopped on its way.")
             if self.elapsed() > deadline + 1:
                 return self._late()
         response = box.get()
@@ -237,15 +237,15 @@ class Sender:
                 return self._response(session, request, deadline)
             except requests.Timeout as error:
                 is_free = isinstance(error, requests.ConnectTimeout)
-                return lost("timeout", "The provider did not answer in time.", is_free=is_free)
+                return no_answer("timeout", "The provider did not answer in time.", is_free=is_free)
             except requests.exceptions.ContentDecodingError:
                 sentence = "The provider's answer is not what its Content-Encoding says it is."
-                return lost("http", sentence)
+                return no_answer("http", sentence)
             except (requests.RequestException, HTTPError, OSError, ValueError) as error:
                 cause = _innermost(error)
                 is_free = isinstance(cause, BEFORE_SENDING)
                 what = "The provider could not be reached" if is_free else "The connection broke"
-                return lost("network", f"{what} ({type(cause).__name__}).", is_free=is_free)
+                return no_answer("network", f"{what} ({type(cause).__name__}).", is_free=is_free)
 
     def _response(self, session: requests.Session, request: Request, deadline: float) -> Response:
         content: dict[str, Any] = {}
@@ -268,7 +268,9 @@ class Sender:
             for chunk in response.iter_content(1 << 16):
                 body += chunk
                 if len(body) > self.limits.size:
-                    return lost("http", f"The reply is larger than {self.limits.size:,} bytes.")
+                    return no_answer(
+                        "http", f"The reply is larger than {self.limits.size:,} bytes."
+                    )
                 if self.elapsed() > deadline:
                     return self._late()
             is_answer = response.status_code < HTTPStatus.BAD_REQUEST
@@ -281,7 +283,7 @@ class Sender:
             return Response(response.status_code, headers, clean)
 
     def _late(self) -> Response:
-        return lost("timeout", f"The poll took over {self.limits.total:g} seconds.")
+        return no_answer("timeout", f"The poll took over {self.limits.total:g} seconds.")
 
 
 BEFORE_SENDING = (NewConnectionError, ConnectTimeoutError, ssl.SSLCertVerificationError)

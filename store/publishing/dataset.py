@@ -128,7 +128,7 @@ class Draft:
             polls = list(self._fill_category(index))
             if slug in self._snapshot.leaderboards:
                 self._add(tables.BY_DAY, tables.rankings_by_day(self._snapshot, slug, polls))
-        for table, rows_of in tables.WHOLE.items():
+        for table, rows_of in tables.SNAPSHOT_TABLES.items():
             self._add(table, rows_of(self._snapshot))
         for writer in self._writers.values():
             writer.close()
@@ -141,7 +141,7 @@ class Draft:
         return self._described()
 
     def _begin_tables(self) -> None:
-        self._tables = [f"{name}.csv" for name in tables.WHOLE]
+        self._tables = [f"{name}.csv" for name in tables.SNAPSHOT_TABLES]
         if "pyarrow" in self._tools:
             self._tables += [f"{name}.parquet" for name in tables.ALL]
         for name in self._tables:
@@ -165,7 +165,7 @@ class Draft:
                 if at in places:
                     day = days[at - 1] if at <= len(days) else None
                     line = Line(POLL_DECODER.decode(text), file, at, day)
-                    for name, rows_of in tables.OF_LINES.items():
+                    for name, rows_of in tables.LINE_TABLES.items():
                         self._add(name, rows_of(line))
                     yield places[at], line.poll
 

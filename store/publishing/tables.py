@@ -196,9 +196,9 @@ def _track_record(snapshot: Snapshot) -> Iterator[Row]:
         yield level, sum(agreed), len(agreed)
 
 
-OF_LINES: dict[str, Callable[[Line], Iterator[Row]]] = {"polls": _polls, "picks": _picks}
+LINE_TABLES: dict[str, Callable[[Line], Iterator[Row]]] = {"polls": _polls, "picks": _picks}
 """The tables of lines, in Parquet alone, and their rows of one; lists are as the poll has them."""
-WHOLE: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
+SNAPSHOT_TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
     "answers": _answers,
     "categories": _categories,
     "changes": _changes,

@@ -1,6 +1,6 @@
 """Agreement: how alike lists are, those of two assistants and those of one that is asked again.
 
-Also whether other usual rules of counting have the same #1 (store/README.md, Figures).
+Also whether other usual rules of counting have the same #1.
 """
 
 from collections.abc import Mapping, Sequence

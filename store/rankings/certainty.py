@@ -39,7 +39,7 @@ DECIMALS = 4
 """Decimals of a share: a hundredth of a percent, far below any interval's width."""
 
 ALPHA = 0.05
-"""The share of worlds in which a product may, at some look, be called ahead though it is not."""
+"""The chance that, at any look, a product is called ahead of one that it is not ahead of."""
 
 MIXTURE = 0.1
 """Robbins' mixing variance: the relation is sharpest after some twenty days."""
@@ -74,7 +74,7 @@ class Certainty(Struct, frozen=True):
     ahead_of_first: tuple[ProductId, ...]
 
     @property
-    def is_of_one_answer(self) -> bool:
+    def is_asked_once(self) -> bool:
         """Return whether each assistant was asked once, and never before in another way."""
         return self.answers == len(self.runs) and not self.renewed
 

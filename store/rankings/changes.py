@@ -1,4 +1,4 @@
-"""Changes: when a model's #1 for a category became another product (store/README.md, Figures).
+"""Changes: when a model's #1 for a category became another product.
 
 Works on products, not spellings, so that a renamed or merged product is no change; one sequence
 is one model's answers to one wording of a category's question. Of the answers that it gave on one

@@ -1,4 +1,4 @@
-"""Mentions: how often products are named, and whether that moves (store/README.md, Figures).
+"""Mentions: how often products are named, and whether that moves.
 
 A trend compares like with like. The windows are the 7 days that end with the newest poll's day
 and the 7 before. Only cells (one category, one model, one wording, one instrument) with a
@@ -22,11 +22,11 @@ from store.rankings.names import ProductId
 
 Direction = Literal["new", "insufficient", "up", "down", "flat"]
 
-WINDOW = dt.timedelta(days=7)
+TREND_WINDOW = dt.timedelta(days=7)
 """One polling round at the default ``poll_every_days``."""
 _DAY = dt.timedelta(days=1)
 MIN_CELLS = 8
-"""Cells under which a trend is ``insufficient``; a published rule (store/README.md, Figures)."""
+"""Cells under which a trend is ``insufficient``; `/methodology` tells it."""
 MIN_DISCORDANT = 6
 """Changed cells under which it is, too; the least for a two-sided sign test at 5 % (2 / 2⁶)."""
 FALSE_DISCOVERIES = Fraction(1, 20)
@@ -68,7 +68,7 @@ def recent(answers: Sequence[ResolvedAnswer]) -> Cells:
         if date >= oldest.get(cell, ""):
             day = dt.date.fromisoformat(date)
             if cell not in oldest:
-                oldest[cell] = (day - 2 * WINDOW + _DAY).isoformat()
+                oldest[cell] = (day - 2 * TREND_WINDOW + _DAY).isoformat()
             cells.setdefault(cell, []).append(CellPoll(day, answered.products))
     return tuple(map(tuple, cells.values()))
 
@@ -80,7 +80,7 @@ def trends(
 
     One first named in the window is ``new``; all others with enough cells are tried.
     """
-    start = today - WINDOW + _DAY
+    start = today - TREND_WINDOW + _DAY
     now, before, both = Counter[str](), Counter[str](), Counter[str]()  # cells by product
     for cell in chain.from_iterable(categories):
         if pair := _compared(cell, start, today):
@@ -143,5 +143,5 @@ def _compared(
     ``None`` where one of them has no poll.
     """
     now = next((poll for poll in cell if start <= poll.day <= today), None)
-    before = next((poll for poll in cell if start - WINDOW <= poll.day < start), None)
+    before = next((poll for poll in cell if start - TREND_WINDOW <= poll.day < start), None)
     return (set(now.products), set(before.products)) if now and before else None

@@ -26,7 +26,7 @@ DAY = 86_400
 MAX_DAYS = 260
 """Days of a run that count, the newest: five years of weeks, or a year of working days."""
 
-WINDOW = 5
+WINDOW_ANSWERS = 5
 """Answers of a run that presence and overlap look at: at one a week they span a month."""
 
 MOST_PRODUCTS = 0xFFFF
@@ -239,4 +239,4 @@ class Run:
     @property
     def window(self) -> list[LoggedAnswer]:
         """The newest answers of the run, newest first, five at most."""
-        return list(islice(self.answers, WINDOW))
+        return list(islice(self.answers, WINDOW_ANSWERS))

@@ -1,4 +1,4 @@
-"""The sentences people quote: verdicts, consensus and disagreement (store/README.md, Figures)."""
+"""The sentences people quote: verdicts, consensus and disagreement."""
 
 import datetime as dt
 import re
@@ -15,7 +15,7 @@ from store.rankings.runs import VersionChange
 from store.records import Site
 
 MAX_QUOTE_CHARS = 200
-"""Characters of a model's own words in a verdict at most (store/README.md, Figures)."""
+"""Characters of a model's own words in a verdict at most."""
 
 MAX_NAMED = 4
 """Contenders that a sentence names before it counts the rest: as many as an ear keeps."""
@@ -190,7 +190,7 @@ def _certainty_clause(
     sure, firsts = board.certainty, board.firsts
     over = f"over {plural(sure.answers, 'answer')}"
     if sure.level == "unmeasured":
-        if not sure.is_of_one_answer:
+        if not sure.is_asked_once:
             return ", asked too few times to tell"
         return f", {who} asked once" if len(sure.runs) > 1 else ", asked once"
     if leads := _lead_in_tie(board, name):
@@ -256,7 +256,7 @@ def _certainty_in_quote(board: Leaderboard, name: Name) -> str:
     if sure.level == "unmeasured":
         everybody = "each assistant" if len(firsts) > 1 else "each"
         once = f"; {everybody if len(sure.runs) > 1 else 'it'} was asked only once"
-        return once if sure.is_of_one_answer else ", asked too few times to rule out chance"
+        return once if sure.is_asked_once else ", asked too few times to rule out chance"
     if leads := _lead_in_tie(board, name):
         return f", though {over} {leads.replace(' is ahead', ' came out ahead')}"
     if sure.level == "contradicted":
@@ -346,7 +346,7 @@ def _too_few(board: Leaderboard) -> str:
     """Return who has answered on too few days for anything to be measured."""
     sure = board.certainty
     if not sure.renewed and max(sure.runs.values()) == 1:
-        return "Asked only once." if sure.is_of_one_answer else "Asked on one day only."
+        return "Asked only once." if sure.is_asked_once else "Asked on one day only."
     few = {model: days for model, days in sure.runs.items() if days < FEWEST_DAYS} or sure.runs
     groups: dict[tuple[int, str], list[str]] = {}
     for model, days in few.items():

@@ -33,12 +33,12 @@ MAX_RELATED = 6
 class Curated(Struct, frozen=True):
     """The parts of the catalogue that are over all categories; ``models`` are configured names.
 
-    ``makers`` are the key of each assistant's company, by assistant.
+    ``assistant_makers`` are the key of each assistant's company, by assistant.
     """
 
     categories: Mapping[str, Category]
     models: tuple[str, ...]
-    makers: Mapping[str, str]
+    assistant_makers: Mapping[str, str]
     synonyms: tuple[tuple[str, ...], ...]
     words: tuple[str, ...]
     topics: tuple[Topic, ...] = ()
@@ -86,9 +86,9 @@ class AssistantProfile(Struct, frozen=True):
 class SiteSummary(Struct, frozen=True, dict=True):
     """Everything that is over all categories.
 
-    ``models`` are the configured assistants, ``retired`` those only in history; ``makers`` are the
-    key of each assistant's company, by assistant. ``ranked`` is by title, ``mentioned`` most
-    mentioned first, ``closed`` the last closed day, empty if none is.
+    ``models`` are the configured assistants, ``retired`` those only in history;
+    ``assistant_makers`` are the key of each assistant's company, by assistant. ``ranked`` is by
+    title, ``mentioned`` most mentioned first, ``closed`` the last closed day, empty if none is.
     ``successes`` counts successful polls, those of deleted categories too; ``tracked`` counts
     categories with at least one. ``aggregates`` stay for the figures made on first use; ``living``
     are those of categories that are not deleted.
@@ -97,7 +97,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
     aggregates: tuple[CategoryAggregate, ...]
     living: tuple[CategoryAggregate, ...]
     models: tuple[str, ...]
-    makers: Mapping[str, str]
+    assistant_makers: Mapping[str, str]
     ranked: tuple[Leaderboard, ...]
     successes: int
     tracked: int
@@ -122,7 +122,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
         made_by = {product.id: product.maker for product in self.mentioned if product.maker}
         streaks = [streak for aggregate in self.living for streak in aggregate.streaks]
         return experiments.compute(
-            self.ranked, streaks, self.makers, made_by, self.repeats, self.track_record
+            self.ranked, streaks, self.assistant_makers, made_by, self.repeats, self.track_record
         )
 
     @cached_property
@@ -250,7 +250,7 @@ def summarise(
         aggregates=tuple(aggregates.values()),
         living=tuple(living.values()),
         models=curated.models,
-        makers=curated.makers,
+        assistant_makers=curated.assistant_makers,
         ranked=ranked,
         successes=sum([aggregate.successes for aggregate in aggregates.values()]),
         tracked=sum([aggregate.successes > 0 for aggregate in living.values()]),

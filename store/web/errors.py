@@ -44,7 +44,7 @@ CODES = {
 """The codes of problems, each with its status and what it means."""
 
 _OF_STATUS = {status: code for code, (status, _) in CODES.items()}
-"""The most general code of each status: the last one in the table."""
+"""The general code of each status, which is the last one in the table: new ones stand above it."""
 _DETAILS = {
     404: "There is nothing at this address. /api/v1/README.md lists what there is; slugs are "
     "resolved through /api/v1/search?q=.",

@@ -42,7 +42,7 @@ class AnthropicQueue(wire.Queue):
     # https://docs.claude.com/en/api/retrieving-message-batch-results
     def read_results(self, body: bytes) -> Iterator[wire.Result]:
         """Yield each line's result; an error is the whole body that comes with its status."""
-        odd = wire.lost("http", "The provider's batch gave a result of no known kind.")
+        odd = wire.no_answer("http", "The provider's batch gave a result of no known kind.")
         for line in filter(None, map(wire.read_object, body.splitlines())):
             identifier, result = wire.text(line.get("custom_id")), wire.members(line.get("result"))
             kind = wire.text(result.get("type"))

@@ -91,7 +91,10 @@ class OpenAIQueue(wire.Queue):
                 yield identifier, wire.UNASKED[code.removeprefix("batch_")]
             else:
                 why = wire.text(error.get("message")) or code or "no reason"
-                yield identifier, wire.lost("http", f"The provider's batch did not answer ({why}).")
+                yield (
+                    identifier,
+                    wire.no_answer("http", f"The provider's batch did not answer ({why})."),
+                )
 
 
 class XAIQueue(OpenAIQueue):

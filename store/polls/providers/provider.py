@@ -63,7 +63,7 @@ class Response(Struct, frozen=True):
         return self.status >= ERROR
 
 
-def lost(kind: FailureKind, sentence: str, *, is_free: bool = False) -> Response:
+def no_answer(kind: FailureKind, sentence: str, *, is_free: bool = False) -> Response:
     """Return what a question came to that brought no response."""
     return Response(0, {}, b"", Failure(kind, sentence), is_free)
 
@@ -230,9 +230,9 @@ def number(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+TRANSIENT = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """Statuses after which asking again soon may help."""
-LASTING = frozenset({401, 402, 403, 404})
+PERMANENT = frozenset({401, 402, 403, 404})
 """Statuses that every further poll of the assistant would meet too."""
 SPENT = 402
 """The status that stands for spent money, whatever the status that a vendor tells it with."""
@@ -340,8 +340,8 @@ class Provider:
         return Reply(
             outcome=Failure(kind, f"The provider answered HTTP {status}{quoted}"),
             request_id=request_id,
-            passing=meant in PASSING and kind != "quota",
-            lasting=meant in LASTING or kind in ("auth", "quota"),
+            passing=meant in TRANSIENT and kind != "quota",
+            lasting=meant in PERMANENT or kind in ("auth", "quota"),
             wait=waits[0] if waits else None,
         )
 
@@ -370,11 +370,11 @@ Items = Mapping[str, Mapping[str, Any]]
 """The questions of a batch: each one's body as it would be sent by itself, by an id of ours."""
 
 UNASKED: Mapping[str, Response] = {
-    "expired": lost(
+    "expired": no_answer(
         "timeout", "The provider did not answer within the time of its batches.", is_free=True
     ),
-    "cancelled": lost("interrupted", "The batch was cancelled before this was asked."),
-    "missing": lost("http", "The provider's batch ended without a result for this question."),
+    "cancelled": no_answer("interrupted", "The batch was cancelled before this was asked."),
+    "missing": no_answer("http", "The provider's batch ended without a result for this question."),
 }
 """What an item without an answer comes to, by why it has none."""
 
@@ -475,5 +475,5 @@ def match(
     for identifier, outcome in results:
         if outcomes.setdefault(identifier, outcome) != outcome:
             contested.add(identifier)
-    two = lost("http", "The provider's batch gave two different results for this question.")
+    two = no_answer("http", "The provider's batch gave two different results for this question.")
     return {item: two if item in contested else outcomes.get(item, unasked) for item in wanted}

@@ -72,7 +72,7 @@ def level_in_words(board: Leaderboard) -> tuple[str, Tone]:
     """Return how sure a ranking's first place is, in two to four words, and its tone."""
     level = board.certainty.level
     if level == "unmeasured":
-        is_once = board.certainty.is_of_one_answer
+        is_once = board.certainty.is_asked_once
         return "Asked only once" if is_once else LEVELS[level], "unknown"
     return LEVELS[level], "sure" if level == "clear" else "unsure"
 
@@ -296,7 +296,7 @@ def _once(board: Leaderboard) -> str:
     if len(days) == 1 and not board.certainty.renewed and days != {1}:
         on = number_in_words(days.pop())
         return f"Each assistant has answered on only {on} days, too few to tell a lead from chance."
-    if not board.certainty.is_of_one_answer:
+    if not board.certainty.is_asked_once:
         return certainty_sentence(board, str)
     return (
         "Each assistant has answered once, so we cannot tell yet whether they would say so again."
