@@ -60,7 +60,7 @@ def test_what_a_provider_states_is_charged_and_pauses_it(
     before = len(asked.seen())
     done = flask_here(data, "poll", "--all")
     assert (done.exit_code, len(asked.seen()) - before) == (1, 1)
-    assert "Grok: 1 answered, 3 left for next time, 1.6000 USD" in done.output
+    assert "Grok: 1 answered, 3 not asked, 1.6000 USD" in done.output
     assert re.search("  paused until 20.*Z: it cost 1.6 USD; 0.04", done.output)
     assert [poll.usage and poll.usage.usd for poll in polls(data)] == [1.6]
     if not kept:
@@ -134,7 +134,7 @@ def test_a_file_that_takes_no_poll_is_not_paid_for(tmp_path: Path, asked: Provid
     for _ in range(2):
         done = flask_here(data, "poll", "--due")
         assert done.exit_code == 1
-        assert f"  left for next time: {WHY}\n" in done.output
+        assert f"  not asked: {WHY}\n" in done.output
         assert len(polls(data, torn=True)) == 2
     assert questions(asked, before) == {"What is the best c-1?": 1, "What is the best c-2?": 1}
 

@@ -130,6 +130,8 @@ def poll(  # noqa: PLR0913 - a command's options
         raise click.UsageError(
             "Say what to poll: one or more SLUGs, --due, --all or --until-clear."
         )
+    if (show or cancel or attempt) and (due or everything or until_clear):
+        raise click.UsageError("--status, --cancel and --try ask no questions; name one alone.")
     if everything and due:
         raise click.UsageError("--all asks what is not due, too; leave out --due.")
     if until_clear and (due or samples):
@@ -381,11 +383,13 @@ def summarise(results: Mapping[str, Summary], idle: str) -> bool:
         total += summary.outcomes
         is_of_no_use = not summary.reasons.keys().isdisjoint(NO_USE)
         is_well &= not (is_of_no_use or summary.pause or summary.fault or summary.wrong)
-    failed = sum(n for name, n in total.items() if name not in (ANSWERED, *NOT_ASKED))
+    interrupted = total["interrupted"]
+    failed = sum(n for name, n in total.items() if name not in (ANSWERED, *NOT_ASKED)) - interrupted
     sent = sum(summary.batched for summary in results.values())
     batched = f", {sent} more sent in batches" if sent else ""
     known = sum(summary.usd for summary in results.values())
     unknown = sum(summary.unknown_usd for summary in results.values())
     answers = plural(total[ANSWERED], "answer")
-    click.echo(f"Total: {answers}, {failed} failed{batched}, {in_usd(known, unknown)}.")
-    return is_well and not (failed and not total[ANSWERED])
+    stopped = f", {interrupted} interrupted" if interrupted else ""
+    click.echo(f"Total: {answers}, {failed} failed{stopped}{batched}, {in_usd(known, unknown)}.")
+    return is_well and bool(total[ANSWERED] or not (failed or interrupted))

@@ -33,7 +33,7 @@ questions of the process, on their way, soon give theirs back."""
 
 ANSWERED = "answered"
 IN_BATCH = "in a batch on its way"
-LEFT = "left for next time"
+LEFT = "not asked"
 CANCELLED = "cancelled and due again"
 ENDING = "told to end; `flask poll --due` collects what was answered"
 NOT_ASKED = (IN_BATCH, LEFT, CANCELLED, ENDING)
