@@ -15,13 +15,13 @@ from store.counting import CLOCK_TOLERANCE
 from store.files import Files
 from store.history import History, Log
 from store.polls.clocks import Clock
-from store.polls.due import AT_ONCE, Pair, PollingReader, PollingState, Rounds
+from store.polls.due import AT_ONCE, Pace, Pair, PollingReader, PollingState
 from store.rankings.certainty import Certainty, Level
 from store.rankings.poll_states import PollState, PollStates, poll_states
 from store.records import Assistant, FailureKind, Site
 
 T = datetime(2026, 11, 2, 6, tzinfo=UTC)
-WEEKLY = Rounds(7)
+WEEKLY = Pace(7)
 
 
 def at(**offset: float) -> str:
@@ -35,7 +35,7 @@ def due(*kinds: str | None, every_days: int = 7) -> timedelta | None:
         answered("A", ["X"], at(hours=n)) if kind is None else failed("A", kind, at(hours=n))
         for n, kind in enumerate(kinds)
     ]
-    time = Rounds(every_days).due_at(poll_states(polls).get("A"))
+    time = Pace(every_days).due_at(poll_states(polls).get("A"))
     return None if time == AT_ONCE else time - T - timedelta(hours=len(kinds) - 1)
 
 
@@ -88,7 +88,7 @@ def state_after(*steps: str | int) -> PollState:
 
 
 NOW, LATER, WEEK = -CLOCK_TOLERANCE, timedelta(hours=6), timedelta(days=7)
-ONE, THREE, FIRST = Rounds(7), Rounds(7, samples=3, at_first=1), Rounds(7, samples=1, at_first=3)
+ONE, THREE, FIRST = Pace(7), Pace(7, samples=3, at_first=1), Pace(7, samples=1, at_first=3)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ ONE, THREE, FIRST = Rounds(7), Rounds(7, samples=3, at_first=1), Rounds(7, sampl
     ],
 )
 def test_a_round_takes_so_many_answers(
-    rounds: Rounds, steps: tuple[str | int, ...], wait: timedelta, taken: int, lacking: int
+    rounds: Pace, steps: tuple[str | int, ...], wait: timedelta, taken: int, lacking: int
 ) -> None:
     """A pair is due again at once until its round is complete, then after the interval."""
     state = state_after(*steps)
@@ -149,8 +149,8 @@ def test_a_round_that_is_over_is_not_filled_up() -> None:
 def test_the_options_number_stands_for_both_of_the_sites() -> None:
     """What site.json says of rounds holds, unless a run says how many answers they take."""
     site = Site(version=1, name="x", poll_every_days=3, samples_per_round=2, samples_at_first=4)
-    assert Rounds.of(site) == Rounds(3, 2, 4)
-    assert Rounds.of(site, 1) == Rounds(3, 1, 1)
+    assert Pace.of(site) == Pace(3, 2, 4)
+    assert Pace.of(site, 1) == Pace(3, 1, 1)
 
 
 # ---------------------------------------------------------------- what is due
@@ -293,7 +293,7 @@ def test_where_a_poll_is_yet_to_come_nothing_is_asked(data: Path) -> None:
     assert stands.due(pairs, WEEKLY, T) == []
     withhold(data, wrong.id)
     assert slugs(state_in(data).due(pairs, WEEKLY, T)) == ["old", "old"]
-    assert Rounds(3650).due_at(poll_states([wrong])["B"]).year == 9010
+    assert Pace(3650).due_at(poll_states([wrong])["B"]).year == 9010
 
 
 def test_a_withheld_poll_was_asked_all_the_same(data: Path) -> None:

@@ -19,7 +19,7 @@ from polling_world import PollingWorld
 from processes import until
 from replaying import answer_text, envelope
 
-from store.polls.due import Rounds
+from store.polls.due import Pace
 from store.polls.sending import Limits
 from store.records import Poll
 
@@ -111,7 +111,7 @@ def poll_on(data: PollingWorld, questions: Callable[[], bool], number: int) -> N
     while questions():
         for name in ("GPT", "Claude", "Gemini", "Grok"):
             with TURNS[number]:
-                data.due(name, most=20, rounds=Rounds(2))
+                data.due(name, most=20, pace=Pace(2))
         # A request that is on its way would else reach the provider hours after it was sent.
         with TURNS[0], TURNS[1]:
             data.later(hours=draw.choice((0.3, 6, 30)))

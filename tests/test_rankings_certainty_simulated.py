@@ -33,7 +33,7 @@ WORLDS = int(os.environ.get("SIMULATED_WORLDS", "200"))
 """Years that each figure rests on."""
 
 ROUNDS = 1200
-"""Rounds from which the truth is taken."""
+"""Pace from which the truth is taken."""
 
 
 def assistant(random: Random, taste: Sequence[float], noise: float) -> Ask:

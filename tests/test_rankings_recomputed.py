@@ -108,7 +108,7 @@ def _polls(seed: int, slugs: dict[str, str], names: tuple[str, ...], gap: int) -
 
 
 def _repeats(seed: int, questions: dict[str, str]) -> Iterator[Poll]:
-    """Rounds of up to four assistants with repeats, new versions, pauses and few products."""
+    """Pace of up to four assistants with repeats, new versions, pauses and few products."""
     draw = Random(seed)
     for slug, question in questions.items():
         models = "ABCD"[: draw.randint(1, 4)]
@@ -370,7 +370,7 @@ def test_every_other_first_place_is_as_the_days_say(world: World) -> None:
 
 
 def _successions(seed: int, questions: dict[str, str]) -> Iterator[Poll]:
-    """Rounds in which X leads, then Y; of every other category the new version of A brought it."""
+    """Pace in which X leads, then Y; of every other category the new version of A brought it."""
     draw = Random(seed)
     for number, (slug, question) in enumerate(questions.items()):
         turn, gap = draw.randint(6, 12), draw.choice([1, 2])

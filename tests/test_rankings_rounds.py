@@ -1,4 +1,4 @@
-"""Rounds: each day's #1 with its level, and when another product leads by more than chance."""
+"""Pace: each day's #1 with its level, and when another product leads by more than chance."""
 
 import datetime as dt
 
@@ -66,7 +66,7 @@ def test_only_a_version_that_brought_most_of_the_shift_is_named(
 
 
 def test_a_day_without_an_answer_that_counts_is_no_round() -> None:
-    """Rounds are days with answers of configured assistants, failures and others left out."""
+    """Pace are days with answers of configured assistants, failures and others left out."""
     found = rounds(*answers("XY . XY · . . XY"), *answers(". . . XY", 4), models="AB")
     assert [played.date for played in found] == ["2026-09-01", "2026-09-03", "2026-09-07"]
 

@@ -22,7 +22,7 @@ from small_world import write_small_world
 from store.web.openapi import ENDPOINTS
 
 ROUNDS = 20
-"""Rounds of requests after the first; whatever remembers their texts grows by one in each."""
+"""Pace of requests after the first; whatever remembers their texts grows by one in each."""
 
 PARAMETERS = {name for each in ENDPOINTS for name in each.query.__struct_encode_fields__} | {
     "a", "b", "since", "from", "to", "strict", "v",

@@ -26,7 +26,7 @@ from store.files import Catalogue, Files
 from store.history import History, HistoryError
 from store.ledger import DayClosing
 from store.polls.clocks import EARLIEST, Clock, utc_now
-from store.polls.due import Pair, PollingReader, Rounds, levels
+from store.polls.due import Pace, Pair, PollingReader, levels
 from store.polls.poller import Plan, take_turn
 from store.polls.schedule import confirmed_time, other_owner
 from store.polls.session import ANSWERED, LEFT, NOT_ASKED, PollSession, Summary, in_usd
@@ -153,8 +153,8 @@ def poll(  # noqa: PLR0913 - a command's options
         answers = [ask_whether_there(session, assistant, state) for assistant in chosen]
         click.echo("\n".join(sentence for sentence, _ in answers))
         sys.exit(0 if all(is_well for _, is_well in answers) else 1)
-    rounds = Rounds.of(session.catalogue.site, samples) if due else None
-    plan = Plan(rounds=rounds, slugs=slugs, probes_pause=bool(slugs or models), cancel=cancel)
+    pace = Pace.of(session.catalogue.site, samples) if due else None
+    plan = Plan(pace=pace, slugs=slugs, probes_pause=bool(slugs or models), cancel=cancel)
     run = PollRun(session, chosen, plan, pretends=at is not None)
     is_well = _carry_out(run, samples or 1, until_clear, dry_run=dry_run)
     fault = session.clock.fault()
@@ -164,7 +164,7 @@ def poll(  # noqa: PLR0913 - a command's options
 
 def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: bool) -> bool:
     """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
-    session, plan, rounds = run.session, run.plan, run.plan.rounds
+    session, plan, pace = run.session, run.plan, run.plan.pace
     _check_slugs(plan.slugs, session.catalogue)
     state = session.polling.look(session.catalogue)
     for sentence in unread(session, state, pretends=run.pretends):
@@ -179,22 +179,22 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     passes = [state.longest_waiting_first(pairs)] * samples
     if plan.cancel:
         passes = []
-    elif rounds:
-        due = session.due(pairs, state, rounds)
-        passes = [state.rest_of_rounds(due, rounds, session.clock.now())]
+    elif pace:
+        due = session.due(pairs, state, pace)
+        passes = [state.rest_of_rounds(due, pace, session.clock.now())]
     elif until_clear:
         today = rfc3339(session.clock.now())[:10]
         passes = [state.unclear(pairs, until_clear, _certainties(), today)]
     calls = [pair for once in passes for pair in once]
     if dry_run:
-        click.echo("\n".join(quote(calls, session, is_due=rounds is not None)))
+        click.echo("\n".join(quote(calls, session, is_due=pace is not None)))
         return not state.unread
     names = [*(assistant.name for assistant in run.assistants), *session.batches_of_the_gone()]
     is_open = any(session.files.open_of(name, session.catalogue) for name in names)
-    if not (calls or plan.cancel or (is_open and rounds)):
+    if not (calls or plan.cancel or (is_open and pace)):
         failed = sum(bool((own := state.of(pair)) and own.failure) for pair in pairs)
         wait = f" {plural(failed, 'failed question')} will be asked again later; --all asks now."
-        idle = f"Nothing is due.{wait if failed else ''}" if rounds else "Nothing is to be asked."
+        idle = f"Nothing is due.{wait if failed else ''}" if pace else "Nothing is to be asked."
         click.echo(f"{idle}{ONCE_A_DAY if until_clear else ''}")
         return not state.unread
     called = {pair.assistant.name for pair in calls}
@@ -202,7 +202,7 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     session.share_among(asked, state, session.clock.now())
     check_ready(session, pretends=run.pretends)
     # what is due is read anew in each turn, after the lock is had
-    results = carry_out(run, [None] if plan.cancel or rounds else passes, len(calls))
+    results = carry_out(run, [None] if plan.cancel or pace else passes, len(calls))
     is_well = summarise(results, "no batch is on its way" if plan.cancel else "nothing was asked")
     if until_clear:
         current_app.extensions["store"].reload()

@@ -18,7 +18,7 @@ from store.polls.answers import Prompt
 from store.polls.asking import request_for, reserve_each
 from store.polls.batch_files import Batch
 from store.polls.batches import CANCEL_AFTER, WORTH_IT, late
-from store.polls.due import AheadError, Pair, PollingState, Rounds
+from store.polls.due import FuturePollError, Pace, Pair, PollingState
 from store.polls.locks import is_held, path_of
 from store.polls.providers import PROVIDERS
 from store.polls.providers.provider import Tokens
@@ -42,7 +42,7 @@ EXPECTED_OUTPUT = 0.375
 
 def unread(session: PollSession, state: PollingState, *, pretends: bool) -> list[str]:
     """Return in sentences what of history cannot be read and so is not polled."""
-    ahead = {error.slug: error.time for error in state.unread if isinstance(error, AheadError)}
+    ahead = {error.slug: error.time for error in state.unread if isinstance(error, FuturePollError)}
     polled = len(ahead) + sum(bool(states.latest_time) for states in state.states.values())
     now = session.clock.now()
     doubt = doubt_clock(ahead, polled, now)
@@ -50,7 +50,7 @@ def unread(session: PollSession, state: PollingState, *, pretends: bool) -> list
         doubt = f"{len(ahead):,} categories have later answers than {rfc3339(now)}; they are left"
     sentences = [str(session.polling.history.fault)] if session.polling.history.fault else []
     sentences += [f"{doubt}."] if doubt else []
-    others = [e for e in state.unread if not (doubt and isinstance(e, AheadError))]
+    others = [e for e in state.unread if not (doubt and isinstance(e, FuturePollError))]
     return sentences + [f"{e}; its category is left alone" for e in dict.fromkeys(map(str, others))]
 
 
@@ -95,9 +95,9 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
         OSError: a lock or a batch cannot be read.
     """
     name, now, files = assistant.name, session.clock.now(), session.files
-    catalogue, rounds = session.catalogue, Rounds.of(session.catalogue.site)
+    catalogue, pace = session.catalogue, Pace.of(session.catalogue.site)
     pairs = session.pairs(assistant)
-    due = session.due(pairs, state, rounds)
+    due = session.due(pairs, state, pace)
     states = state.of_assistant(name)
     answered = max((one.answered_at for one in states if one.answered_at), default=None)
     spent = session.polling.usd_on(rfc3339(now)[:10]).get(name)
@@ -116,7 +116,7 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
             limit = session.budget.reached(reserve_each(assistant, category.question), name)
             parts += [limit] if limit else []
     failed = [time for one in states for time in one.failed_at]
-    silent = assistant.api != "sample" and outage(answered, failed, rounds.every_days, now, now)
+    silent = assistant.api != "sample" and outage(answered, failed, pace.every_days, now, now)
     wrong = [f"{name} {silent}."] if silent else []
     wrong += [f"{name} is paused {pause_in_words(name, pause)}"] if pause else []
     try:

@@ -39,8 +39,8 @@ AT_ONCE = datetime.min.replace(tzinfo=UTC)
 CLEAR: Level = "clear"
 UNMEASURED: Level = "unmeasured"
 URGENCY: tuple[Level, ...] = ("open", "contradicted", UNMEASURED)
-"""Levels that are not clear, in the order in which they are asked: an open one is decided soonest,
-so a cap decides most."""
+"""Levels that are not clear, in the order in which they are asked: an open one needs the fewest
+further answers, so a capped budget settles most."""
 
 Key = tuple[str, str]
 """A pair's category and assistant."""
@@ -59,7 +59,7 @@ class Pair(Struct, frozen=True):
         return self.slug, self.assistant.name
 
 
-class Rounds(Struct, frozen=True):
+class Pace(Struct, frozen=True):
     """The pace at which a pair is asked: days between rounds, and answers in each.
 
     A round is a row of a pair's answers, each less than ``every_days`` after the one before. It
@@ -72,7 +72,7 @@ class Rounds(Struct, frozen=True):
     at_first: int = 1
 
     @classmethod
-    def of(cls, site: Site, samples: int | None = None) -> Rounds:
+    def of(cls, site: Site, samples: int | None = None) -> Pace:
         """Return those of site.json, or with so many answers in every round."""
         return cls(
             site.poll_every_days,
@@ -146,17 +146,17 @@ class PollingState(Struct, frozen=True):
         """Return the pause that an assistant's polls call for, if one lasts."""
         return recorded_pause(self.of_assistant(assistant), now)
 
-    def due(self, pairs: Iterable[Pair], rounds: Rounds, now: datetime) -> list[Pair]:
+    def due(self, pairs: Iterable[Pair], pace: Pace, now: datetime) -> list[Pair]:
         """Return the pairs that are due, those waiting longest first.
 
         Those of a category whose history could not be read are left out: nobody knows of them.
         """
-        times = [(rounds.due_at(self.of(p)), p.slug, p) for p in pairs if p.slug in self.states]
+        times = [(pace.due_at(self.of(p)), p.slug, p) for p in pairs if p.slug in self.states]
         return [pair for time, _, pair in sorted(times, key=lambda t: t[:2]) if time <= now]
 
-    def rest_of_rounds(self, pairs: Sequence[Pair], rounds: Rounds, now: datetime) -> list[Pair]:
+    def rest_of_rounds(self, pairs: Sequence[Pair], pace: Pace, now: datetime) -> list[Pair]:
         """Return pairs that are due, each as often as its round takes answers."""
-        return [pair for p in pairs for pair in [p] * max(rounds.lacking(self.of(p), now), 1)]
+        return [pair for p in pairs for pair in [p] * max(pace.lacking(self.of(p), now), 1)]
 
     def longest_waiting_first(self, pairs: Iterable[Pair]) -> list[Pair]:
         """Return the same pairs, those never asked first, then by their last poll's time."""
@@ -199,7 +199,7 @@ def levels(pairs: Iterable[Pair], certainties: Mapping[str, Certainty]) -> str:
     return f"Categories: {', '.join(parts)}."
 
 
-class AheadError(HistoryError):
+class FuturePollError(HistoryError):
     """The newest poll of a category is later than now, so that nobody knows when it was made."""
 
     def __init__(self, slug: str, newest: PollLine, now: datetime) -> None:
@@ -224,7 +224,7 @@ class PollingReader:
 
         Raises:
             HistoryError: a file cannot be read, so that nobody knows what was asked and when.
-            AheadError: likewise, for it holds a poll beyond now that is not withheld.
+            FuturePollError: likewise, for it holds a poll beyond now that is not withheld.
         """
         now = self.clock.now()
         files = history_files(slug, catalogue.categories)
@@ -245,7 +245,7 @@ class PollingReader:
             raise HistoryError(str(problem))
         stored, _ = sound_polls(logs, catalogue.withheld)
         if ahead := from_the_future(stored, catalogue.withheld, now):
-            raise AheadError(slug, max(ahead, key=lambda late: late.poll.polled_at), now)
+            raise FuturePollError(slug, max(ahead, key=lambda late: late.poll.polled_at), now)
         latest, ordered = latest_time(now), in_order(stored, catalogue.withheld)
         polls = (line.poll for line in ordered if line.poll.polled_at <= latest)
         return under_present_names(polls, catalogue.former_names)

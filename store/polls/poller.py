@@ -22,7 +22,7 @@ from store.history import HistoryError
 from store.polls import sample
 from store.polls.asking import ask, keep_instrument, poll_of, reserve_of
 from store.polls.batches import WORTH_IT, AssistantBatches, follow_batches
-from store.polls.due import Pair, Rounds
+from store.polls.due import Pace, Pair
 from store.polls.locks import turn
 from store.polls.providers.provider import Reply
 from store.polls.session import IN_BATCH, LEFT, PollSession, Summary
@@ -62,7 +62,7 @@ class Plan(Struct, kw_only=True):
     """
 
     waiting: deque[Pair] | None = None
-    rounds: Rounds | None = None
+    pace: Pace | None = None
     slugs: tuple[str, ...] = ()
     most: int = MOST
     gathers: bool = False
@@ -122,10 +122,10 @@ class Questions:
 
     def _due(self, waited: timedelta = timedelta(0)) -> deque[Pair]:
         """Return what is due, and has ``waited`` for so long since."""
-        session, rounds = self._session, self._plan.rounds
+        session, pace = self._session, self._plan.pace
         pairs = session.pairs(self._assistant, self._plan.slugs)
-        rounds = rounds or Rounds.of(session.catalogue.site)
-        due = session.due(pairs, self._state, rounds, waited)
+        pace = pace or Pace.of(session.catalogue.site)
+        due = session.due(pairs, self._state, pace, waited)
         return deque(pair for pair in due if pair.key not in self._summary.left)
 
     def ask(self) -> None:

@@ -30,7 +30,7 @@ from store.history import HistoryError
 from store.ledger import DayClosing
 from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock
-from store.polls.due import PollingReader, Rounds
+from store.polls.due import Pace, PollingReader
 from store.polls.locks import FOLDER, lock
 from store.polls.poller import MOST, Plan, take_turn
 from store.polls.session import LEFT, PollSession, Summary
@@ -223,7 +223,7 @@ class Schedule:
         It asks so little that a round of all categories is spread over a day.
         """
         catalogue = self._store.snapshot.catalogue
-        answers = len(catalogue.categories) * Rounds.of(catalogue.site).most
+        answers = len(catalogue.categories) * Pace.of(catalogue.site).most
         most = min(MOST, math.ceil(answers * self._settings.poll_tick / DAY))
         session = PollSession(
             self._settings, catalogue, self._polling, self._store.record, self._stop

@@ -14,7 +14,7 @@ from store.files import Catalogue
 from store.history import HistoryError
 from store.polls.asking import reserve_each
 from store.polls.batch_files import BatchFiles
-from store.polls.due import Key, Pair, PollingReader, PollingState, Rounds
+from store.polls.due import Key, Pace, Pair, PollingReader, PollingState
 from store.polls.locks import FOLDER
 from store.polls.providers.provider import Reply
 from store.polls.secrets import key_of
@@ -157,8 +157,8 @@ class PollSession:
 
     def share_day(self, state: PollingState) -> None:
         """Divide ``daily_usd`` among those that have something due and can be asked today."""
-        rounds = Rounds.of(self.catalogue.site)
-        due = [a for a in self.catalogue.assistants if self.due(self.pairs(a), state, rounds)]
+        pace = Pace.of(self.catalogue.site)
+        due = [a for a in self.catalogue.assistants if self.due(self.pairs(a), state, pace)]
         self.share_among(due, state, self.clock.now().replace(hour=23, minute=59, second=59))
 
     def _recorded(self, day: str) -> Counter[str]:
@@ -201,7 +201,7 @@ class PollSession:
         self,
         pairs: Sequence[Pair],
         state: PollingState,
-        rounds: Rounds,
+        pace: Pace,
         waited: timedelta = timedelta(0),
     ) -> list[Pair]:
         """Return which of these pairs are due and not with a provider, longest waiting first.
@@ -210,7 +210,7 @@ class PollSession:
         """
         under_way = self.files.under_way(self.catalogue)
         free = [pair for pair in pairs if pair.key not in under_way]
-        return state.due(free, rounds, self.clock.now() - waited)
+        return state.due(free, pace, self.clock.now() - waited)
 
     def batches_of_the_gone(self) -> list[str]:
         """Return the names of open batches' assistants that models.json has no more."""
