@@ -407,3 +407,18 @@ def test_no_file_holds_a_key(openai: Queue) -> None:
     files = list((openai.data.directory / "batches").iterdir())
     assert files
     assert not any(CANARY.encode() in path.read_bytes() for path in files)
+
+
+def test_a_batch_that_is_forgotten_meanwhile_is_not_missed(
+    openai: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another assistant's turn may remove its own between the look at names and the reading."""
+    openai.begin()
+    read_bytes = Path.read_bytes
+
+    def forget(path: Path) -> bytes:
+        path.unlink(missing_ok=True)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", forget)
+    assert openai.data.files.all() == []

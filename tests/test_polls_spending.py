@@ -161,6 +161,19 @@ def test_midnight_begins_a_new_sum(tmp_path: Path) -> None:
     assert budget.reserve(300)
 
 
+def test_a_batch_that_is_being_collected_is_counted_once(tmp_path: Path) -> None:
+    """Its reserve and its first answers are recorded at once; others settle meanwhile."""
+    recorded = Counter[str]()
+    budget = Budget(tmp_path, lambda: "2026-11-21", lambda _: recorded, 1.0)
+    assert budget.reserve(600, "A")
+    recorded["A"] = 600 + 250  # half of its answers are in history, its file still there
+    assert budget.reserve(100, "B")
+    budget.settle("2026-11-21", 100, 50, "B")
+    recorded["A"] = 500
+    budget.settle_batch(600, 500, "A")
+    assert budget.usd_today() == 0.00055
+
+
 def test_the_day_is_shared_by_all_processes(tmp_path: Path) -> None:
     """Two ledgers on one directory draw on one sum; settling gives back to both."""
     day = Day()

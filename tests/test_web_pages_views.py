@@ -359,7 +359,7 @@ def test_a_category_page_says_how_sure_it_is(tmp_path: Path) -> None:
         "name it first now. It came first in 20 of the last 20 answers: more than chance." in page
     )
     assert 'aria-label="Y: now 1, likely 1 to 1"' in page
-    assert ">9 September 2026</time>: A changed from old to new." in page
+    assert ">9 September 2026</time></a>: A changed from old to new." in page
     assert "Y leads in place of X, by more than chance" in page
     home = app.test_client().get("/").get_data(as_text=True)
     assert "CRM" in home.partition('id="agree"')[2].partition("</section>")[0]
@@ -385,7 +385,7 @@ def test_the_rankings_of_a_level_are_listed(
     for level in ("clear", "open", "contradicted", "unmeasured"):
         main = client.get(f"/search?level={level}").text.partition("<main")[2]
         expected = {s for s, body in verdicts.items() if body["certainty"]["level"] == level}
-        assert set(re.findall(r'<li><a href="/best/([^"]+)"', main)) == expected
+        assert set(re.findall(r'<li><a class="where" href="/best/([^"]+)"', main)) == expected
         linked = f'/search?level={level}">' in home
         assert linked == (level in ("clear", "open"))
     assert client.get("/search?level=sure").status_code == 400
@@ -416,3 +416,11 @@ def test_the_methodology_links_only_experiments_that_are_there(
         found = re.findall(r'href="(/labs/[^"]+)"', somebody.get("/methodology").text)
         assert [somebody.get(path).status_code for path in found] == [200] * len(found)
     assert len(found) == 4
+
+
+def test_who_is_first_of_equal_points_is_told_with_the_rule(client: FlaskClient) -> None:
+    """By places the other product would come first here; more assistants name this one."""
+    page = client.get("/best/home-automation-software").text
+    assert "13 points each; Otto &amp; Vane comes first because more assistants name it." in page
+    news = "Otto &amp; Vane now leads; before, Pellucio did."
+    assert f"{news} No assistant changed its first choice: lower places did." in page

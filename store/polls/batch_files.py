@@ -95,7 +95,7 @@ class BatchFiles:
         except FileNotFoundError:
             return []
         batches = [self._read(name) for name in names if not name.startswith(".")]
-        return sorted(batches, key=lambda batch: (batch.intended_at, batch.key))
+        return sorted(filter(None, batches), key=lambda batch: (batch.intended_at, batch.key))
 
     def open_of(self, name: str, catalogue: Catalogue) -> list[Batch]:
         """Return the open batches of an assistant, those under former names included."""
@@ -158,9 +158,12 @@ class BatchFiles:
             if batch.failed_at and batch.owner(catalogue) == present:
                 self.forget(batch)
 
-    def _read(self, name: str) -> Batch:
+    def _read(self, name: str) -> Batch | None:
+        """Return a batch, ``None`` if another assistant's turn has just forgotten it."""
         try:
             return _BATCHES.decode((self._home / name).read_bytes())
+        except FileNotFoundError:
+            return None
         except (ValueError, RecursionError):
             raise DamagedFileError(
                 f"{FOLDER}/{name} is damaged, so that nobody knows what is asked already; restore "

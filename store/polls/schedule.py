@@ -188,6 +188,11 @@ class Schedule:
         names |= {batch.assistant.name for batch in self._files.all() if batch.is_open}
         for name in self._statuses.keys() - names:
             del self._statuses[name]
+            log.warning(
+                "%s is in models.json no more; if another has taken its place, list it in that "
+                "one's former_names, or all questions are asked and paid for anew",
+                name,
+            )
         for name in sorted(names):
             # one that still runs is not run twice
             self._scheduler.add_job(self._job, id=name, args=[name], replace_existing=True)

@@ -189,7 +189,9 @@ class Budget:
             if amount > self.available(name):
                 return None
             self.run_spent[name] += amount
-            return self._add(amount, name, self._today())
+            today = self._today()
+            self._write(self._spent(today)[name] + amount, name, today)
+            return today
 
     def settle(self, day: str, reserved: int, cost: int, name: str = "") -> None:
         """Replace what was reserved by the cost; it stays taken where that cannot be written.
@@ -199,12 +201,17 @@ class Budget:
         with self._mutex, suppress(OSError), self._locked():
             self.run_spent[name] += cost - reserved
             today = self._today()  # read once: midnight may come between two looks
-            self._add(cost - (reserved if day == today else 0), name, today)
+            spent = self._spent(today)[name]
+            self._write(spent + cost - (reserved if day == today else 0), name, today)
 
     def settle_batch(self, reserved: int, cost: int, name: str = "") -> None:
-        """Replace what an earlier run reserved for a batch; until then it weighs on every day."""
+        """Replace what an earlier run reserved for a batch; until then it weighs on every day.
+
+        History has its answers already, which the sum of the file does not.
+        """
         with self._mutex, suppress(OSError), self._locked():
-            self._add(cost - reserved, name, self._today())
+            today = self._today()
+            self._write(self._stored(today)[name] + cost - reserved, name, today)
 
     def available(self, name: str = "") -> float:
         """Return how many micro-dollars an assistant may still take; infinity without a limit."""
@@ -256,19 +263,24 @@ class Budget:
         return locked(self._directory)
 
     def _spent(self, today: str) -> Counter[str]:
+        # the larger of both: a file that was deleted, or restored, makes nothing unspent
+        return self._stored(today) | self._recorded(today)
+
+    def _stored(self, today: str) -> Counter[str]:
         stored: Counter[str] = Counter()
         for name, amount in stored_spending(self._directory, today).items():
             stored[self._former_names.get(name, name)] += amount
-        # the larger of both: a file that was deleted, or restored, makes nothing unspent
-        return stored | self._recorded(today)
+        return stored
 
-    def _add(self, amount: int, name: str, today: str) -> str:
-        """Change an assistant's sum, but never below what is recorded; return the day."""
+    def _write(self, amount: int, name: str, today: str) -> None:
+        """Write an assistant's sum, at least what is recorded; those of others stay as they are.
+
+        While a batch of theirs is collected, both its reserve and its answers are recorded.
+        """
         if self.daily_usd is not None:
-            total = self._spent(today)
-            total[name] = max(total[name] + amount, self._recorded(today)[name])
-            atomic_write(self._directory / SPENT, msgspec.json.encode(DaySpending(today, total)))
-        return today
+            amount = max(amount, self._recorded(today)[name])
+            sums = DaySpending(today, {**self._stored(today), name: amount})
+            atomic_write(self._directory / SPENT, msgspec.json.encode(sums))
 
 
 class Charge:

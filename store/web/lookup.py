@@ -116,7 +116,7 @@ def refuse_category(view: View, slug: str, address: Callable[[str], str]) -> NoR
     raise Refused(
         "unknown-category",
         f'No category with the slug "{slug}". Resolve slugs through /api/v1/search?q=.',
-        f'There is no category with the slug "{slug}".',
+        f"There is no ranking called “{slug}”.",
         suggestions=view.suggestions(slug, "categories"),
     )
 

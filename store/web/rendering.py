@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from store.rankings.sentences import day_in_words, number_in_words
 from store.text import DOMAIN_PATTERN
@@ -85,6 +85,7 @@ def environment() -> Environment:
         "website": website,
         "markdown": markdown,
         "markdown_text": escape_markdown,
+        "code": lambda text: Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))),  # noqa: S704
         "percent": percent,
         "thousands": "{:,}".format,
         "day": day_in_words,

@@ -6,11 +6,13 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from store.rankings.certainty import Comparison
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import (
     LEVELS,
+    MAX_NAMED,
     Name,
     certainty_sentence,
     day_in_words,
@@ -22,6 +24,8 @@ from store.rankings.sentences import (
 from store.snapshot import Snapshot
 from store.web.view import View
 
+NOTABLE = 0.1
+"""The least difference of two shares of first places that is worth a word."""
 COLOURS = 5
 """Products with a colour of their own; any other is grey."""
 
@@ -165,7 +169,7 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name, when: 
         latest = Counter(answer.answered.first for answer in board.counted)
         is_most = latest[board.firsts[0]] == max(latest.values())
         points = "" if is_most else ", but second to fifth places give it the most points"
-        return f"{_votes(board)}{points}. {_once(board)}"
+        return f"{_votes(board, when if when == 'then' else '')}{points}. {_once(board)}"
     shown = {*board.firsts}
     if sure.level == "contradicted":
         said = _contradicted(board, firsts, name)
@@ -191,15 +195,13 @@ def _clear(board: Leaderboard, firsts: Counter[ProductId], when: str) -> str:
     """Return why a lead is clear; by first places only where they show it."""
     first, answers = board.entries[0].product, firsts.total()
     if 2 * firsts[first] <= answers:
-        return (
-            "It leads on points by more than chance: second to fifth places count, too. "
-            f"{_votes(board)} {when}; "
-            f"it came first in {firsts[first]} of the last {answers} answers."
-        )
+        often = f"it came first in {firsts[first]} of the last {answers} answers"
+        why = "It leads on points by more than chance: second to fifth places count, too."
+        return f"{why} {_votes(board, when)}; {often}."
     others = max((n for p, n in firsts.items() if p != first), default=0)
     rest = f" and no other product in more than {number_in_words(others)}" if others else ""
     often = f"It came first in {firsts[first]} of the last {answers} answers{rest}"
-    return f"{_votes(board)} {when}. {often}: more than chance."
+    return f"{_votes(board, when)}. {often}: more than chance."
 
 
 def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
@@ -210,8 +212,10 @@ def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) ->
         latest = f"No latest answer names {first} first, though it has the most points in them;"
     rival, answers = board.certainty.ahead_of_first[0], firsts.total()
     ahead = "is ahead of it by more than chance"
-    if board.certainty.contenders[0] == rival and len(board.certainty.contenders) > 1:
-        ahead += f", but not of {some([name(p) for p in board.certainty.contenders[1:]])}"
+    comparison = Comparison(list(board.runs().values()), board.slugs)
+    others = [p for p in board.certainty.contenders if p != rival]
+    if level := [name(p) for p in others if not comparison.is_ahead(rival, p)]:
+        ahead += f", but not of {some(level)}"
     if 2 * firsts[rival] > answers:
         often = f"came first in {firsts[rival]} of the last {answers}"
         return f"{latest} {name(rival)} {often} and {ahead}."
@@ -234,18 +238,23 @@ def _close(board: Leaderboard, firsts: Counter[ProductId], rival: ProductId, nam
     lead = f"{name(first)} leads {name(rival)} by {scores[first]} points to {scores.get(rival, 0)}"
     if scores[first] == scores.get(rival):
         who = f"{name(first)} and {name(rival)} have {scores[first]} points each"
-        lead = f"{who}; only their places put {name(first)} first"
+        more = board.entries[0].appearances > _appearances(board, rival)
+        why = "more assistants name it" if more else "of its better places"
+        lead = f"{who}; {name(first)} comes first because {why}"
     chance, often, answers = "That lead is small enough to be chance", firsts[first], firsts.total()
     if 2 * often > answers:
         # The shortest run decides how large a lead has to be.
         days = number_in_words(min(sure.runs.values()))
-        cause = f"over {days} days of answers such a lead on points can still be chance"
+        cause = f"with answers of {days} days such a lead on points can still be chance"
         in_all = _first_in_all(board, first)
-        if 2 * in_all <= sure.answers:
+        if in_all / sure.answers < often / answers - NOTABLE:
             cause = f"in only {in_all} of all {sure.answers} that count, so its lead may be chance"
         chance = f"It came first in {often} of the last {answers}, but {cause}"
-    which = f" or {_one_of(others, name)}" if others else ""
-    return f"{lead}. {chance}: ask again, and {name(rival)}{which} may come first."
+    return f"{lead}. {chance}: ask again, and {_either([rival, *others], name)} may come first."
+
+
+def _appearances(board: Leaderboard, product: ProductId) -> int:
+    return next(entry.appearances for entry in board.entries if entry.product == product)
 
 
 def _first_in_all(board: Leaderboard, product: ProductId) -> int:
@@ -254,11 +263,12 @@ def _first_in_all(board: Leaderboard, product: ProductId) -> int:
     return sum(answer.places[0] == product for day in days for answer in day)
 
 
-def _one_of(products: Sequence[ProductId], name: Name) -> str:
-    """Return the only product by name, of more how many they are."""
-    if len(products) == 1:
-        return name(products[0])
-    return f"one of {number_in_words(len(products))} others"
+def _either(products: Sequence[ProductId], name: Name) -> str:
+    """Return products as a choice; of many the first, and how many others there are."""
+    first, *others = map(name, products)
+    if len(others) >= MAX_NAMED:
+        others = [f"one of {number_in_words(len(others))} others"]
+    return " or ".join(filter(None, [", ".join([first, *others[:-1]]), *others[-1:]]))
 
 
 def _tie(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
@@ -267,7 +277,7 @@ def _tie(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
     if board.certainty.level == "unmeasured":
         return f"{score} points each. {_once(board)}"
     others = [product for product in board.certainty.contenders if product not in board.firsts]
-    more = f" Ask again, and {_one_of(others, name)} may come first as well." if others else ""
+    more = f" Ask again, and {_either(others, name)} may come first as well." if others else ""
     if len(set(counts)) == 1:
         often = f"each came first in {counts[0]} of the last {answers}"
         return f"{score} points each, and {often}.{more}"
@@ -275,19 +285,19 @@ def _tie(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
     return f"{score} points each. Of the last {answers} answers, {shares}.{more}"
 
 
-def _votes(board: Leaderboard) -> str:
-    """Return who names the first product first: "Three of four assistants name it first"."""
-    first = board.entries[0].product
+def _votes(board: Leaderboard, when: str) -> str:
+    """Return who names the first product first: "Three of four assistants name it first now"."""
+    first, of = board.entries[0].product, len(board.counted)
     votes = sum(answer.answered.first == first for answer in board.counted)
-    of = len(board.counted)
+    verb = "named" if when == "then" else "name" if votes > 1 else "names"
+    end = f"{verb} it first{f' {when}' if when not in ('', 'then') else ''}"
     if of == 1:
-        return f"{board.counted[0].model}, the only one {whose_count(board)}, names it first"
+        return f"{board.counted[0].model}, the only one {whose_count(board)}, {end}"
     who = f"{number_in_words(of)} assistants{f' {whose_count(board)}' if board.missing else ''}"
     if votes == of:
-        return f"{'Both' if of == 2 else 'All'} {who.removeprefix('two ')} name it first"  # noqa: PLR2004
-    verb = "names" if votes <= 1 else "name"
+        return f"{'Both' if of == 2 else 'All'} {who.removeprefix('two ')} {end}"  # noqa: PLR2004
     count = f"{number_in_words(votes).capitalize()} of" if votes else "None of the"
-    return f"{count} {who} {verb} it first"
+    return f"{count} {who} {end}"
 
 
 def _once(board: Leaderboard) -> str:

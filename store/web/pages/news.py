@@ -135,7 +135,7 @@ def _support(board: Leaderboard, model: str, now: ProductId, before: ProductId, 
     firsts = Counter(answer.places[0] for answer in board.windows[model])
     of = firsts.total()
     if firsts[before] > firsts[now]:
-        still = f"It still said {view.name(before)} in {firsts[before]} of its last {of} answers"
+        still = f"It said {view.name(before)} in {firsts[before]} of its last {of} answers"
         return f"{still}, so this may be chance."
     if of == 1:
         return "It has answered only once since."
@@ -150,7 +150,9 @@ def _leader(before: Leaderboard, after: Leaderboard, obstacle: Obstacle | None, 
         return f"{FIRST[obstacle]}: {names} {verb}."
     if set(before.firsts) == set(after.firsts):
         return f"{names} still {verb}."
-    return f"{names} now {verb}; before, {listed([view.name(id_) for id_ in before.firsts])} did."
+    did = f"{names} now {verb}; before, {listed([view.name(id_) for id_ in before.firsts])} did."
+    old, new = ({a.model: a.answered.first for a in board.counted} for board in (before, after))
+    return f"{did} No assistant changed its first choice: lower places did." if old == new else did
 
 
 def _events(board: Leaderboard, view: View) -> Iterator[tuple[str, str]]:
