@@ -12,6 +12,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
 
@@ -78,6 +79,24 @@ class Log(Struct, frozen=True):
         return self.signature is None and bool(self.problems)
 
 
+class _Known(Struct, frozen=True):
+    """The whole lines that were read of a file: how many, their bytes, and a digest of these."""
+
+    lines: int
+    size: int
+    digest: bytes
+
+    @classmethod
+    def of(cls, data: bytes) -> "_Known":
+        """Return what is known of a file once it was read."""
+        lines = data[: data.rfind(b"\n") + 1].rstrip(b"\n")  # empty ones at the end may go
+        return cls(lines.count(b"\n") + 1, len(lines), blake2b(lines).digest())
+
+    def is_in(self, data: bytes) -> bool:
+        """Return whether a file still begins with these lines."""
+        return blake2b(data[: self.size]).digest() == self.digest
+
+
 class History:
     """The history files in one directory: read by anyone, appended to by one writer at a time.
 
@@ -93,8 +112,8 @@ class History:
         self._proof = Proof(directory.parent)
         self._proof_signatures: object = None
         self._broken: set[Path] = set()
-        self._known: dict[str, int] = {}
-        """The most whole lines read of each file: no ledger has those of open days yet."""
+        self._known: dict[str, _Known] = {}
+        """What was last read of each file: no ledger has the lines of open days yet."""
 
     def path(self, slug: str) -> Path:
         """Return the file of a category; ``slug`` is a category's, never a request's text."""
@@ -129,7 +148,7 @@ class History:
             self._look_at_ledger()
         if self.fault and self._proof_signatures is None:
             return Log(slug, problems=(self.fault,))
-        known = self._known.get(slug, 0)  # first: another thread may append and read meanwhile
+        known = self._known.get(slug)  # first: another thread may append and read meanwhile
         try:
             with opened(self.path(slug)) as handle:
                 status = os.fstat(handle)
@@ -140,9 +159,11 @@ class History:
             why = f"cannot be read: {error.strerror}"
             return Log(slug, problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
         stamps = [stamp(line, published=self._published) for line in whole_lines(data)]
-        if problem := self._loss(slug, stamps if status else None, known):
+        problem = self._loss(slug, stamps if status else None)
+        if problem := problem or self._change(slug, data if status else None, known):
             return Log(slug, problems=(problem,))
-        self._known[slug] = max(self._known.get(slug, 0), len(stamps))
+        if stamps:
+            self._known[slug] = _Known.of(data)
         if status is None:
             return Log(slug)
         polls: list[PollLine] = []
@@ -162,7 +183,7 @@ class History:
     def remembered(self) -> list[str]:
         """Return the slugs of history files that held lines, by the ledger or as read before."""
         held = {file for file, entry in self.ledger.newest.items() if entry.lines}
-        return sorted(held | {file for file, lines in self._known.items() if lines})
+        return sorted(held | self._known.keys())
 
     def _look_at_ledger(self) -> None:
         """Read the ledger if it changed; the one that was known before stays if it is damaged."""
@@ -180,27 +201,34 @@ class History:
         except OSError as error:
             self.fault = Problem(f"{FOLDER}/{LEDGER}", 1, 1, f"cannot be read: {error.strerror}")
 
-    def _loss(self, slug: str, stamps: Sequence[Stamp] | None, known: int) -> Problem | None:
-        """Return a problem if a file lacks lines of closed days, or some of the ``known`` ones.
+    def _loss(self, slug: str, stamps: Sequence[Stamp] | None) -> Problem | None:
+        """Return a problem if a file lacks lines of closed days.
 
         ``stamps`` are those of all its lines, ``None`` without a file.
         """
-        lines = len(stamps or ())
         if stamps is None and self.remembered() and not any(self._directory.glob("*.jsonl")):
             # A disk that is not mounted: no other file may be begun in its place.
             message = "every file in it is gone; put them back (is their disk there?), or "
             return Problem("history", 1, 1, message + _how_to_accept("--all"))
-        loss = "the file is gone" if stamps is None else "it was cut short or changed"
         if self.ledger.holds(slug, stamps or ()):
-            if lines >= known or slug in self.ledger.accepted:
-                return None
-            message = f"{loss}: it had {known:,} lines when it was last read, and has {lines:,}; "
-            message += "put it back from a copy, or restart the server to go on without them"
-            return Problem(f"history/{slug}.jsonl", 1, 1, message)
+            return None
+        loss = "the file is gone" if stamps is None else "it was cut short or changed"
         entry = self.ledger.newest[slug]
         message = (
             f"{loss}: on {entry.day}, which is closed, it had {entry.lines:,} lines "
             f"({entry.bytes:,} bytes); put it back from a copy, or {_how_to_accept(slug)}"
+        )
+        return Problem(f"history/{slug}.jsonl", 1, 1, message)
+
+    def _change(self, slug: str, data: bytes | None, known: "_Known | None") -> Problem | None:
+        """Return a problem if a file, ``None`` without one, lacks what is ``known`` of it."""
+        is_there = known is None or known.is_in(data or b"")
+        if known is None or is_there or slug in self.ledger.accepted:
+            return None
+        loss = "the file is gone" if data is None else "it was cut short or changed"
+        message = (
+            f"{loss}: when it was last read it had {known.lines:,} lines; put it back from a "
+            "copy, or restart the server to go on without them"
         )
         return Problem(f"history/{slug}.jsonl", 1, 1, message)
 

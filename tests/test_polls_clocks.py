@@ -62,9 +62,9 @@ def test_after_a_misfit_nothing_is_sent_until_the_clock_agrees() -> None:
     )
     hands.pass_by(timedelta(hours=1))
     assert hands.clock.fault() == (
-        "This machine's clock says 2026-11-20T07:00:00Z, that of A's provider "
-        "2026-11-21T07:00:00Z. Nothing is sent until they agree: `timedatectl` says whether this "
-        "machine's follows a time server."
+        "This machine's clock says 2026-11-20T06:00:00Z, that of A's provider "
+        "2026-11-21T06:00:00Z. Nothing is sent until they agree, or for an hour: `timedatectl` "
+        "says whether this machine's follows a time server."
     )
     hands.now += timedelta(days=1)
     assert hands.clock.fault() is None

@@ -36,8 +36,6 @@ _BARE = 10  # categories without situations that are told: of fewer, a reader se
 _UNKNOWN = "unknown"  # the newest poll of a file that cannot be read, or that lost some
 
 _SENT = "; its value is sent to the host of base_url"
-_PATH = re.compile("/(responses|chat/completions|messages(/batches)?|models(/.*)?|batches)/?$")
-"""What a format adds to ``base_url``, and somebody may have copied into it."""
 
 _Mistake = tuple[str | None, str, Literal["error", "warning"]]
 """A member of an assistant, or ``None`` for the whole; a sentence; how grave it is."""
@@ -314,10 +312,6 @@ def _mistakes_of(assistant: Assistant, catalogue: Catalogue) -> Iterator[_Mistak
     is_plain = address.scheme == "http" and address.hostname not in LOOPBACK
     if is_plain and assistant.key_env is not None:
         yield "base_url", "the key would travel unencrypted; use https", "warning"
-    if path := _PATH.search(address.path):
-        right = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
-        right = right.removesuffix(path[0])
-        yield "base_url", f'its api adds "{path[0]}" by itself; write "{right}"', "error"
     if assistant.batch and (why := why_no_batches(assistant)):
         yield "batch", why, "error"
     elif assistant.batch and (count := len(catalogue.categories)) < WORTH_IT:

@@ -61,14 +61,14 @@ class Clock:
         with self._lock:
             if self._misfit is None:
                 return None
-            date, at, name = self._misfit
+            date, at, sentence = self._misfit
             passed = self._elapsed() - at
             theirs = date + timedelta(seconds=passed)
             if abs(now - theirs) <= CLOCK_TOLERANCE or passed > RETESTED_AFTER:
                 self._misfit = None
                 return None
         return (
-            f"{_differ(now, theirs, name)} Nothing is sent until they agree: `timedatectl` says "
+            f"{sentence} Nothing is sent until they agree, or for an hour: `timedatectl` says "
             "whether this machine's follows a time server."
         )
 
@@ -82,12 +82,13 @@ class Clock:
             return None
         now = self.now()
         fits = began - CLOCK_TOLERANCE <= date <= now + CLOCK_TOLERANCE
+        sentence = _differ(now, date, name)  # as it was then: a log says it once
         with self._lock:
-            self._misfit = None if fits else (date, self._elapsed(), name)
+            self._misfit = None if fits else (date, self._elapsed(), sentence)
             if fits:
                 earlier = min(date, now)
                 self.confirmed = max(earlier, self.confirmed or earlier)
-        return None if fits else f"{_differ(now, date, name)} The answer was not counted."
+        return None if fits else f"{sentence} The answer was not counted."
 
 
 def _differ(ours: datetime, theirs: datetime, name: str) -> str:

@@ -220,7 +220,7 @@ class Schedule:
         finally:
             self._busy.discard(name)
         for sentence in status.faults.keys() - before.keys():
-            log.warning("%s: %s", name, sentence)
+            log.warning("%s: %s", name, sentence.removeprefix(f"{name}: "))
 
     def _take_turn(self, status: AssistantStatus) -> None:
         """Take a turn with one assistant and log what came of it.

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -36,6 +37,8 @@ _KEY = re.compile(r"(?=[a-zA-Z]*\d)(?=[a-z\d]*[A-Z])(?=[A-Z\d]*[a-z])[A-Za-z\d]{
 KEY_NAME = re.compile(r"(?<!ACCESS_)(?<!SECRET_)(?<!PRIVATE_)KEY(?![A-Z])|API_TOKEN")
 KEY_OWNERS = {name: host for one in PROVIDERS.values() for name, host in one.KEYS.items()}
 """The domain that a well-known variable's key belongs to, by the vendors' own documentation."""
+_PATH = re.compile("/(responses|chat/completions|messages(/batches)?|models(/.*)?|batches)/?$")
+"""What a format adds to ``base_url``, and somebody may have copied into it."""
 _VARIABLE = re.compile("[A-Z][A-Z0-9_]{0,60}")
 
 
@@ -74,6 +77,13 @@ def faults(assistant: Assistant) -> Iterator[tuple[str | None, str]]:
     absent = [n for n in ("base_url", "model") if getattr(assistant, n) is None]
     if absent and assistant.api != "sample":
         yield None, f"this assistant lacks {' and '.join(absent)}, which its api needs"
+    address = urlsplit(assistant.base_url or "")
+    if path := _PATH.search(address.path):
+        right = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+        yield (
+            "base_url",
+            f'its api adds "{path[0]}" by itself; write "{right.removesuffix(path[0])}"',
+        )
     if looks_like_a_key(assistant.key_env):
         yield "key_env", PASTED
     for member, text in (("model", assistant.model), ("extra", f"{assistant.extra}")):
