@@ -66,6 +66,12 @@ def test_a_key_is_looked_up_by_its_name() -> None:
             {"key_env": "KEY"},
             "A: the environment variable KEY does not hold an API key: ",
         ),
+        (
+            {},
+            {"base_url": "https://api.example/v1/chat/completions"},
+            'A, models.json at base_url: its api adds "/chat/completions" by itself; write '
+            '"https://api.example/v1"',
+        ),
         ({}, {"key_env": "sk_live_9f8a7b6c5d4e3f2a1b0c"}, f"A, models.json at key_env: {PASTED}"),
     ],
 )
