@@ -6,12 +6,12 @@ from msgspec import Struct
 
 from store.rankings.certainty import Comparison
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import Entry, best_ranks
+from store.rankings.merging import Entry
 from store.rankings.names import ProductId
 
 
 class Meeting(Struct, frozen=True):
-    """A ranking that holds two products; ``places`` are theirs, a tie's best rank for both.
+    """A ranking that holds two products, as ``entries``.
 
     ``ahead`` is the one that the assistants' last answers put ahead by more than chance; ``None``
     with ``measured`` says that they cannot be told apart.
@@ -19,17 +19,16 @@ class Meeting(Struct, frozen=True):
 
     board: Leaderboard
     entries: tuple[Entry, Entry]
-    places: tuple[int, int]
     ahead: ProductId | None
     measured: bool
 
     @property
     def higher(self) -> ProductId | None:
         """The product with the better place; ``None`` for a tie."""
-        first, second = self.places
-        if first == second:
+        first, second = self.entries
+        if first.place == second.place:
             return None
-        return self.entries[0 if first < second else 1].product
+        return first.product if first.place < second.place else second.product
 
     @property
     def plainest(self) -> tuple[bool, bool, tuple[str, str]]:
@@ -44,12 +43,9 @@ def meet(board: Leaderboard, first: Entry, second: Entry) -> Meeting:
     for one, other in ((first.product, second.product), (second.product, first.product)):
         if comparison.is_measured and comparison.is_ahead(one, other):
             ahead = one
-    # A tie is one place, whatever order the slugs give.
-    at = best_ranks(board.entries)
     return Meeting(
         board=board,
         entries=(first, second),
-        places=(at[first.product], at[second.product]),
         ahead=ahead,
         measured=comparison.is_measured,
     )

@@ -61,7 +61,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
     @cached_property
     def firsts(self) -> list[ProductId]:
         """The #1, and whatever is truly tied with it."""
-        return merging.tied_first(self.entries)
+        return [entry.product for entry in self.entries if entry.place == 1]
 
     @cached_property
     def rules(self) -> Mapping[str, bool]:

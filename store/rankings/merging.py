@@ -106,13 +106,14 @@ class CountedAnswer(Struct, frozen=True, gc=False):
 
 
 class Entry(Struct, frozen=True, gc=False):
-    """One entry of a merged ranking.
+    """One entry of a merged ranking; a tie's best rank is the ``place`` of all of it.
 
     ``reason`` is uncut, from ``speaker``: the first of the models that rank the product highest and
     give a reason. Both are ``None`` where none of them does.
     """
 
     rank: int
+    place: int
     product: ProductId
     score: int
     appearances: int
@@ -120,11 +121,6 @@ class Entry(Struct, frozen=True, gc=False):
     tied: bool
     reason: str | None
     speaker: str | None
-
-    @property
-    def merit(self) -> tuple[int, ...]:
-        """Return what orders entries, see :func:`merit`; those of equal merit are truly tied."""
-        return merit(self.model_ranks.values())
 
 
 class Wording(Struct, Generic[A], frozen=True):
@@ -267,10 +263,11 @@ def merge(counted: Sequence[CountedAnswer], slugs: Mapping[ProductId, str]) -> t
     order = sorted(picks, key=lambda product: (*merits[product], slugs[product]))
     shared = [merits[product] for product in order]
     entries = []
-    for place, product in enumerate(order, start=1):
+    for rank, product in enumerate(order, start=1):
         speaker, reason = _best_reason(picks[product])
         entry = Entry(
-            rank=place,
+            rank=rank,
+            place=1 + shared.index(merits[product]),
             product=product,
             score=-merits[product][0],
             appearances=len(picks[product]),
@@ -286,25 +283,12 @@ def merge(counted: Sequence[CountedAnswer], slugs: Mapping[ProductId, str]) -> t
 def merit(ranks: Iterable[int]) -> tuple[int, ...]:
     """Return what orders products by the ranks they have, smallest first.
 
-    Score, appearances, then #1s, #2s … #5s, each negative. That of several answers is the sum of
-    theirs, part by part.
+    Score, appearances, then #1s, #2s … #5s, each negative; products of equal merit are truly tied.
+    That of several answers is the sum of theirs, part by part.
     """
     listed = list(ranks)
     score = sum(map(points, listed))
     return (-score, -len(listed), *[-listed.count(place) for place in range(1, PLACES + 1)])
-
-
-def tied_first(entries: Sequence[Entry]) -> list[ProductId]:
-    """Return the #1 of a merged ranking, and whatever is truly tied with it."""
-    top = entries[0]
-    tied = [entry for entry in entries if entry.merit == top.merit] if top.tied else [top]
-    return [entry.product for entry in tied]
-
-
-def best_ranks(entries: Sequence[Entry]) -> dict[ProductId, int]:
-    """Return the rank of every entry, or the best of those it is truly tied with."""
-    best: dict[tuple[int, ...], int] = {}
-    return {entry.product: best.setdefault(entry.merit, entry.rank) for entry in entries}
 
 
 def _best_reason(picks: Mapping[str, Pick]) -> tuple[str, str] | tuple[None, None]:

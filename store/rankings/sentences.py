@@ -278,8 +278,8 @@ def product_verdict(
     source: str,
 ) -> str:
     """Return the dated one-sentence answer for a product, from the ranking that speaks for it."""
-    others = [other for other in board.entries if other.product != entry.product]
-    tied_with = [name(other.product) for other in others if other.merit == entry.merit]
+    level = [other.product for other in board.entries if other.place == entry.place]
+    tied_with = [name(product) for product in level if product != entry.product]
     tie = f", level with {some(tied_with)}," if tied_with else ""
     is_first = entry.product in board.firsts
     sure = _certainty_clause(board, name, "each assistant") if is_first else ""

@@ -5,7 +5,6 @@ from urllib.parse import urlencode
 
 from store.rankings import sentences
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import best_ranks
 from store.rankings.products import ProductProfile
 from store.search import Hit, Hits, Label
 from store.web.answers import QUICK
@@ -190,7 +189,7 @@ def search_results(
 
 
 def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
-    products, places = view.snapshot.products, best_ranks(board.entries)
+    products = view.snapshot.products
     return CategoryHit(
         slug=board.slug,
         title=board.category.title,
@@ -207,7 +206,7 @@ def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
         top=[
             TopEntry(
                 rank=entry.rank,
-                place=places[entry.product],
+                place=entry.place,
                 product=products[entry.product].name,
                 slug=products[entry.product].slug,
                 score=entry.score,

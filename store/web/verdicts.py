@@ -5,7 +5,7 @@ from functools import partial
 from store.history import HistoryError
 from store.rankings import certainty, sentences
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import CountedAnswer, Entry, best_ranks
+from store.rankings.merging import CountedAnswer, Entry
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.web import as_of, lookup
@@ -169,14 +169,14 @@ def _combined(view: View, board: Leaderboard) -> list[wire.RankedEntry]:
     runs = list(board.runs().values())
     windows = [[answer.places for answer in run.window] for run in runs]
     comparison = certainty.Comparison(runs, board.slugs)  # once for all places
-    is_measured, places = comparison.is_measured, best_ranks(board.entries)
+    is_measured = comparison.is_measured
     entries = []
     for entry in board.entries:
         id_, product = entry.product, view.snapshot.products[entry.product]
         reason = entry.reason and sentences.cut(entry.reason, sentences.MAX_EXCERPT_CHARS)
         ranked = wire.RankedEntry(
             rank=entry.rank,
-            place=places[id_],
+            place=entry.place,
             product=product.name,
             slug=product.slug,
             domain=product.domain,
@@ -236,7 +236,7 @@ def _product_entry(view: View, board: Leaderboard, entry: Entry) -> wire.Product
         slug=board.slug,
         title=board.category.title,
         rank=entry.rank,
-        place=best_ranks(board.entries)[entry.product],
+        place=entry.place,
         of=len(board.entries),
         tied=entry.tied,
         model_ranks=dict(entry.model_ranks),

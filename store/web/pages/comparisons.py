@@ -78,7 +78,8 @@ def _in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
         )
     # Who is ahead over all answers may have the lower place of the latest.
     examples = [
-        f"{m.board.category.title}, {m.places[0]} and {m.places[1]} ({_sureness(m, view)})"
+        f"{m.board.category.title}, {m.entries[0].place} and {m.entries[1].place} "
+        f"({_sureness(m, view)})"
         for m in compared["meetings"][:MOST_EXAMPLES]
     ]
     return (

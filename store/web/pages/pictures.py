@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import PLACES, Entry, best_ranks
+from store.rankings.merging import PLACES, Entry
 from store.rankings.sentences import agreement_wording, listed
 from store.web import lookup
 from store.web.answers import Body, Route, of_category
@@ -91,8 +91,7 @@ def badge(view: View, query: Place) -> bytes:
 
 def _standing(board: Leaderboard, entry: Entry) -> str:
     """Return a product's place with how sure it is: "#1 of 7 · clear lead"."""
-    place = best_ranks(board.entries)[entry.product]
-    standing = f"{'tied ' if entry.tied else ''}#{place} of {len(board.entries)}"
+    standing = f"{'tied ' if entry.tied else ''}#{entry.place} of {len(board.entries)}"
     likely = board.ranges.get(entry.product)
     if entry.rank == 1 or likely is None:
         return f"{standing} · {level_in_words(board)[0].lower()}"
@@ -106,11 +105,11 @@ def ranking(view: View, query: OfCategory) -> dict[str, Any]:
     """Draw a ranking's first places, with their source."""
     board = lookup.board(view, query.slug, view.at.ranking_picture)
     verdict = verdict_shape(view, board)
-    room, best = EMBEDDED_WIDTH - 40, best_ranks(board.entries)
+    room = EMBEDDED_WIDTH - 40
     most = PLACES * len(board.counted)
     rows = [
         {
-            "place": f"{'=' if entry.tied else ''}{best[entry.product]}",
+            "place": f"{'=' if entry.tied else ''}{entry.place}",
             "name": fitted(view.snapshot.products[entry.product].name, 16, room - 80),
             "slug": view.snapshot.products[entry.product].slug,
             "score": entry.score,
