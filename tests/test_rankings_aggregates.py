@@ -46,7 +46,7 @@ def test_the_first_answers_are_the_earliest_whatever_their_order() -> None:
         answered("B", ["Attio"], "2026-10-02T06:00:00Z"),
         answered("A", ["Close"], "2026-10-01T06:00:00Z"),
     )
-    first = {model: tally.first_answer for model, tally in aggregate.tallies.items()}
+    first = {model: state.first_answer for model, state in aggregate.states.items()}
     assert first == {"A": "2026-10-01T06:00:00Z", "B": "2026-10-02T06:00:00Z"}
 
 

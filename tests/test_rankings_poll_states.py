@@ -9,11 +9,9 @@ from msgspec import structs
 from store.rankings.poll_states import (
     OUTAGE_FAILURES,
     PollStates,
-    Tally,
     outage,
     poll_states,
     recorded_pause,
-    tallies,
     usd_on,
 )
 from store.records import Poll, Usage
@@ -47,12 +45,12 @@ def test_failures_count_since_the_last_answer() -> None:
 
 
 def test_polls_are_counted_by_what_came_of_them() -> None:
-    """Answers and failures of each assistant, and when it first answered; withheld ones nowhere."""
-    withheld = structs.replace(failed("A", at=at(9)), failure="withheld")
+    """Polls and answers of each assistant, and when it first answered."""
     polls = [failed("A", at=at(1)), answered("A", ["X"], at(2)), answered("A", ["X"], at(3))]
-    assert tallies([*polls, withheld, failed("B", at=at(4))]) == {
-        "A": Tally(2, 1, at(2)),
-        "B": Tally(0, 1),
+    states = poll_states([*polls, failed("B", at=at(4))])
+    assert {m: (s.polls, s.successes, s.first_answer) for m, s in states.items()} == {
+        "A": (3, 2, at(2)),
+        "B": (1, 0, None),
     }
 
 

@@ -139,6 +139,6 @@ def test_an_edited_topic_shows_on_the_category_pages(tmp_path: Path) -> None:
 def test_an_assistants_figures(small: Flask) -> None:
     """What counts, what agrees and what failed, over the little world; withheld polls nowhere."""
     profiles = summary(small).assistants
-    assert (profiles["A"].tally.answers, profiles["A"].tally.failed) == (4, 1)
+    assert (profiles["A"].polls, profiles["A"].answers) == (5, 4)
     assert (profiles["A"].counted, profiles["A"].agreeing, profiles["A"].shared) == (3, 3, 3)
     assert (profiles["C"].counted, profiles["C"].agreeing, profiles["C"].shared) == (2, 1, 2)

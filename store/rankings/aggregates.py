@@ -15,7 +15,7 @@ from store.rankings.changes import Change, Streak, changes, reigns_of, streaks
 from store.rankings.mentions import CellPoll, recent
 from store.rankings.merging import ResolvedAnswer, Wording, Wordings
 from store.rankings.names import Names, ProductId, Spelling
-from store.rankings.poll_states import PollState, Tally, poll_states, tallies
+from store.rankings.poll_states import PollState, poll_states
 from store.rankings.runs import AnswerLog
 from store.records import Category, Poll
 
@@ -43,7 +43,7 @@ class ProductStats(Struct, frozen=True, gc=False):
 
 
 class CategoryAggregate(Struct, frozen=True, dict=True):
-    """All that a category's polls say; ``tallies`` and ``states`` are by model name.
+    """All that a category's polls say; ``states`` are by model name.
 
     ``recent`` are the polls of each cell that a trend may need. ``last_success`` and ``last_poll``
     are times of the last answer, and the last poll, in order of appending; ``latest_time`` is the
@@ -55,7 +55,6 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
     resolved: Mapping[Spelling, ProductId]
     wordings: tuple[Wording[ResolvedAnswer], ...]
     log: AnswerLog
-    tallies: Mapping[str, Tally]
     states: Mapping[str, PollState]
     product_stats: Mapping[ProductId, ProductStats]
     changes: tuple[Change, ...]
@@ -98,7 +97,6 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
         resolved=dict(resolved),
         wordings=Wordings(category.question, answers).all(),
         log=AnswerLog.of(answers),  # stays in memory, unlike the polls
-        tallies=tallies(polls),
         states=poll_states(polls),
         product_stats=_product_stats(slug, answers),
         changes=changes(slug, sequences),

@@ -131,7 +131,7 @@ def board(
     counted = merging.count(standing.answers)
     entries = merging.merge(counted, slugs)
     models_counted = {answer.model for answer in counted}
-    tallies = [answers.tallies[model] for model in models if model in answers.tallies]
+    states = [answers.states[model] for model in models if model in answers.states]
     return Leaderboard(
         slug=answers.slug,
         category=answers.category,
@@ -142,8 +142,8 @@ def board(
         entries=entries,
         agreement=agreement.measure(counted, entries),
         newest=standing.newest,
-        asked=sum([tally.asked for tally in tallies]),
-        answered=sum([tally.answers for tally in tallies]),
+        asked=sum([state.polls for state in states]),
+        answered=sum([state.successes for state in states]),
         log=answers.log,
         slugs=slugs,
         site=site,

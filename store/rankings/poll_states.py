@@ -32,19 +32,6 @@ IN_A_ROW = "it is paused, for all its latest polls failed"
 """The note of a failure that called for a pause only because of those before it."""
 
 
-class Tally(Struct, frozen=True, gc=False):
-    """The number of an assistant's polls by outcome; ``first_answer`` is the time of the first."""
-
-    answers: int
-    failed: int
-    first_answer: str | None = None
-
-    @property
-    def asked(self) -> int:
-        """The number of all polls."""
-        return self.answers + self.failed
-
-
 class Pause(Struct, frozen=True):
     """A pause of an assistant: until when, and why, in a provider's words.
 
@@ -77,7 +64,8 @@ class PollState(Struct, frozen=True, gc=False):
     we interrupted; ``answers`` those of the newest successes, five at most and oldest first; the
     last ``of_version`` of them are of one served model in a row. The newest was an answer to a
     request of ``sent_at``, if that is known. ``cooldown`` is the newest that a poll called for. On
-    the UTC day of the last poll there were ``asked`` polls, which cost ``usd``.
+    the UTC day of the last poll there were ``asked`` polls, which cost ``usd``. Of all ``polls``,
+    so many were ``successes``, the earliest of them at ``first_answer``.
     """
 
     polled_at: str
@@ -89,6 +77,9 @@ class PollState(Struct, frozen=True, gc=False):
     of_version: int
     asked: int
     usd: float
+    polls: int
+    successes: int
+    first_answer: str | None
 
     @property
     def answered_at(self) -> str | None:
@@ -150,29 +141,12 @@ class PollStates(Struct, frozen=True):
         return state.asked if state and state.polled_at[:10] == day else 0
 
 
-def by_model(polls: Iterable[Poll]) -> dict[str, list[Poll]]:
-    """Return polls by assistant, in the order in which they come."""
+def poll_states(polls: Iterable[Poll]) -> dict[str, PollState]:
+    """Return where each assistant stands after these polls of one category, oldest first."""
     models: dict[str, list[Poll]] = {}
     for poll in polls:
         models.setdefault(poll.model, []).append(poll)
-    return models
-
-
-def tallies(polls: Iterable[Poll]) -> dict[str, Tally]:
-    """Return the tally of each assistant's polls of a category; withheld ones count nowhere."""
-    return {
-        model: Tally(
-            answers=sum(poll.succeeded for poll in own),
-            failed=sum(poll.failure not in (None, "withheld") for poll in own),
-            first_answer=min((poll.polled_at for poll in own if poll.succeeded), default=None),
-        )
-        for model, own in by_model(polls).items()
-    }
-
-
-def poll_states(polls: Iterable[Poll]) -> dict[str, PollState]:
-    """Return where each assistant stands after these polls of one category, oldest first."""
-    return {model: _state(own) for model, own in by_model(polls).items()}
+    return {model: _state(own) for model, own in models.items()}
 
 
 def usd_on(day: str, states: Iterable[PollStates]) -> dict[str, float]:
@@ -240,6 +214,9 @@ def _state(polls: Sequence[Poll]) -> PollState:
         of_version=sum(1 for _ in version),
         asked=len(that_day),
         usd=sum(poll.usage.usd or 0 for poll in that_day if poll.usage),
+        polls=len(polls),
+        successes=sum(poll.succeeded for poll in polls),
+        first_answer=min((poll.polled_at for poll in polls if poll.succeeded), default=None),
     )
 
 

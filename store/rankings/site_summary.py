@@ -18,7 +18,6 @@ from store.rankings.experiments import Experiment
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.mentions import Trend
 from store.rankings.names import ProductId
-from store.rankings.poll_states import Tally
 from store.rankings.products import ProductProfile
 from store.rankings.rounds import TrackRecord
 from store.records import Category, Topic
@@ -70,13 +69,14 @@ class RankedTopic(Struct, frozen=True):
 class AssistantProfile(Struct, frozen=True):
     """An assistant over all categories.
 
-    ``counted`` are the rankings that count it. Of those with other assistants, ``shared``, it ranks
-    the most frequent #1 first in ``agreeing``. ``noise`` says how alike its answers to one question
-    are.
+    Of its ``polls``, those of deleted categories too, so many brought ``answers``. ``counted`` are
+    the rankings that count it. Of those with other assistants, ``shared``, it ranks the most
+    frequent #1 first in ``agreeing``. ``noise`` says how alike its answers to one question are.
     """
 
     model: str
-    tally: Tally
+    polls: int
+    answers: int
     counted: int
     agreeing: int
     shared: int
@@ -308,13 +308,14 @@ def _profile(
     aggregates: Iterable[CategoryAggregate],
     repeats: Sequence[Repeats],
 ) -> AssistantProfile:
-    """Return an assistant over all categories; polls of deleted ones count in its tally."""
-    tallies = [own for aggregate in aggregates if (own := aggregate.tallies.get(model))]
+    """Return an assistant over all categories."""
+    states = [own for aggregate in aggregates if (own := aggregate.states.get(model))]
     firsts = [(b, a.answered.first) for b in leaderboards for a in b.counted if a.model == model]
     agreeing = [first == b.agreement.product for b, first in firsts if b.agreement]
     return AssistantProfile(
         model=model,
-        tally=Tally(sum(t.answers for t in tallies), sum(t.failed for t in tallies)),
+        polls=sum(state.polls for state in states),
+        answers=sum(state.successes for state in states),
         counted=len(firsts),
         agreeing=sum(agreeing),
         shared=len(agreeing),

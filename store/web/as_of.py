@@ -23,8 +23,8 @@ def newest_day(snapshot: Snapshot) -> str:
 
 def first_day(snapshot: Snapshot, slug: str) -> str:
     """Return the UTC day of a ranked category's first ranking: that of its first counted answer."""
-    tallies, ledger = snapshot.aggregates[slug].tallies, snapshot.ledger
-    own = (tallies[model].first_answer for model in snapshot.models if model in tallies)
+    states, ledger = snapshot.aggregates[slug].states, snapshot.ledger
+    own = (states[model].first_answer for model in snapshot.models if model in states)
     day = min(filter(None, own))[:10]
     if not is_final(snapshot, day):
         return day
