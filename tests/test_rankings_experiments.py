@@ -81,8 +81,7 @@ def test_how_long_a_first_place_lasts_counts_those_not_lost_yet() -> None:
         "Of first places, 75.0% still stand after one more answer, 75.0% after 2 and 37.5% after 3 "
         "(n = 4 first places, 2 of them not lost yet)."
     )
-    assert lasts.chart
-    assert [(bar.value, bar.n) for bar in lasts.chart.bars] == [(0.75, 4), (0.75, 2), (0.375, 2)]
+    assert [(bar.value, bar.n) for bar in lasts.bars] == [(0.75, 4), (0.75, 2), (0.375, 2)]
     assert lasts.date == "2026-10-26"
     assert "how-long-a-first-place-lasts" not in compute(weekly("X"), weekly("Y"))
 
@@ -95,8 +94,7 @@ def test_how_noisy_an_answer_is_does_not_depend_on_how_often_one_asks() -> None:
         "list in 20.0% of cases; its two lists overlap by 20% on average "
         "(n = 5 questions to one assistant, 10 pairs of answers)."
     )
-    assert found.chart
-    assert [(bar.label, bar.value, bar.n) for bar in found.chart.bars] == [("A", 0.2, 5)]
+    assert [(bar.label, bar.value, bar.n) for bar in found.bars] == [("A", 0.2, 5)]
 
 
 def test_other_rules_are_counted_over_all_rankings() -> None:
@@ -107,8 +105,7 @@ def test_other_rules_are_counted_over_all_rankings() -> None:
         "In 80.0% of rankings no usual way of counting puts another product before the #1 "
         "(n = 5 rankings)."
     )
-    assert found.chart
-    assert {bar.label: (bar.value, bar.n) for bar in found.chart.bars} == {
+    assert {bar.label: (bar.value, bar.n) for bar in found.bars} == {
         "5-4-3-2-1": (1, 5),
         "plurality": (0.8, 5),
         "top three": (1, 5),
@@ -128,7 +125,7 @@ def test_an_own_maker_s_effect_is_told_from_ten_categories_on() -> None:
         "Assistants give their own maker’s products 1.00 points more than the others do "
         "(95%: +0.86 to +1.14; n = 10 categories)."
     )
-    assert own.chart.figure(own.chart.bars[0].value) == "+1.00"
+    assert own.figure(own.bars[0].value) == "+1.00"
 
 
 def test_our_record_tells_whether_the_next_round_agreed() -> None:
@@ -138,9 +135,8 @@ def test_our_record_tells_whether_the_next_round_agreed() -> None:
     assert found.finding == (
         "When we said clear, the next round agreed in 3 of 4 (n = 6 rounds with a next one)."
     )
-    assert (found.date, found.chart and found.chart.counted) == ("2026-10-26", "rounds")
-    assert found.chart
-    assert [(bar.label, bar.value, bar.n) for bar in found.chart.bars] == [
+    assert (found.date, found.counted) == ("2026-10-26", "rounds")
+    assert [(bar.label, bar.value, bar.n) for bar in found.bars] == [
         ("Clear lead", 0.75, 4),
         ("Too close to call", 0.5, 2),
     ]

@@ -451,7 +451,7 @@ def test_the_experiments_are_as_recomputed(world: World) -> None:
     assert f"#1 in {means[0]:.1%} and gives the same list in {means[1]:.1%}" in finding
     assert f"overlap by {means[2]:.0%} on average" in finding
     lasts = shown["how-long-a-first-place-lasts"]
-    labels = [bar.label for bar in lasts.chart.bars]
+    labels = [bar.label for bar in lasts.bars]
     _hold_chart(lasts, dict(zip(labels, standing(world.recomputed), strict=True)))
 
 
@@ -501,7 +501,7 @@ def _hold_chart(
     experiment: Experiment, expected: dict[str, tuple[float, list[float], int]]
 ) -> None:
     """Every figure of an experiment, to four decimals."""
-    bars = {bar.label: bar for bar in experiment.chart.bars}
+    bars = {bar.label: bar for bar in experiment.bars}
     assert bars.keys() == expected.keys()
     for label, (value, interval, n) in expected.items():
         assert bars[label].value == pytest.approx(value, abs=6e-5), (experiment.slug, label)

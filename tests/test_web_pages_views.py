@@ -396,13 +396,13 @@ def test_how_noisy_assistants_are_is_one_figure_everywhere(client: FlaskClient) 
     """Home, the methodology and the page of the assistants have the experiment's."""
     experiments = client.application.extensions["store"].snapshot.summary.experiments
     noise = next(e for e in experiments if e.slug == "how-noisy-is-one-answer")
-    questions = sum(bar.n for bar in noise.chart.bars)
-    share = sum(bar.value * bar.n for bar in noise.chart.bars) / questions
+    questions = sum(bar.n for bar in noise.bars)
+    share = sum(bar.value * bar.n for bar in noise.bars) / questions
     assert f"same #1 in {share:.1%}" in noise.finding
     assert f"names another product first {1 - share:.0%} of the time" in client.get("/").text
     assert f"same #1 in {share:.0%} of cases" in client.get("/methodology").text
     overview = client.get("/models").text
-    for bar in noise.chart.bars:
+    for bar in noise.bars:
         assert f"Repeats its #1 </span>{bar.value:.0%}</td>" in overview
 
 

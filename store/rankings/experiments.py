@@ -45,9 +45,15 @@ class Bar(Struct, frozen=True):
     n: int
 
 
-class Chart(Struct, frozen=True):
-    """The figures of an experiment: shares from 0 to 1, unless they are points."""
+class Experiment(Struct, frozen=True):
+    """A question put to the data; ``date`` is that of the newest poll it rests on, YYYY-MM-DD.
 
+    ``bars`` are the figures of ``what`` it asks: shares from 0 to 1, unless they are points.
+    """
+
+    slug: str
+    finding: str
+    date: str
     what: str
     bars: tuple[Bar, ...]
     counted: str = "categories"
@@ -56,15 +62,6 @@ class Chart(Struct, frozen=True):
     def figure(self, value: float) -> str:
         """Return a value as it is written: a share in percent, points with their sign."""
         return f"{value:+.2f}" if self.in_points else f"{value:.1%}"
-
-
-class Experiment(Struct, frozen=True):
-    """A question put to the data; ``date`` is that of the newest poll it rests on, YYYY-MM-DD."""
-
-    slug: str
-    finding: str
-    date: str
-    chart: Chart
 
 
 def compute(
@@ -108,14 +105,12 @@ def _noise(noise: Repeats, repeats: Mapping[str, Sequence[Repeats]], date: str) 
             f"(n = {noise.n:,} questions to one assistant, {pairs:,} pairs of answers)."
         ),
         date=date,
-        chart=Chart(
-            "Asked twice, the same #1",
-            tuple(
-                _share_bar(model, [repeat.same_first for repeat in repeats[model]])
-                for model in sorted(repeats)
-            ),
-            counted="questions",
+        what="Asked twice, the same #1",
+        bars=tuple(
+            _share_bar(model, [repeat.same_first for repeat in repeats[model]])
+            for model in sorted(repeats)
         ),
+        counted="questions",
     )
 
 
@@ -134,27 +129,26 @@ def _rules(leaderboards: Sequence[Leaderboard]) -> Experiment:
             f"before the #1 (n = {n:,} rankings)."
         ),
         date=_newest(leaderboards),
-        chart=Chart(
-            "Rankings where the rule has the same #1",
-            tuple(_share_bar(rule, agrees) for rule, agrees in agreeing.items() if agrees),
-            counted="rankings",
-        ),
+        what="Rankings where the rule has the same #1",
+        bars=tuple(_share_bar(rule, agrees) for rule, agrees in agreeing.items() if agrees),
+        counted="rankings",
     )
 
 
 def _track_record(record: TrackRecord) -> Experiment:
     """Return whether the next round agreed, by what we had said."""
     n = sum([len(agreed) for agreed in record.agreed.values()])
-    bars = [
-        _share_bar(words, record.agreed[level])
-        for level, words in LEVELS.items()
-        if level in record.agreed
-    ]
     return Experiment(
         slug="track-record",
         finding=f"{track_record_sentence(record)} (n = {n:,} rounds with a next one).",
         date=record.until,
-        chart=Chart("The next round had the same #1", tuple(bars), counted="rounds"),
+        what="The next round had the same #1",
+        bars=tuple(
+            _share_bar(words, record.agreed[level])
+            for level, words in LEVELS.items()
+            if level in record.agreed
+        ),
+        counted="rounds",
     )
 
 
@@ -179,12 +173,10 @@ def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
             f"{_share(count['split'], n)} (n = {n:,} categories)."
         ),
         date=_newest(shared),
-        chart=Chart(
-            "Categories by agreement on #1",
-            tuple(
-                _share_bar(label, [own == label for own in labels])
-                for label in ("unanimous", "majority", "split")
-            ),
+        what="Categories by agreement on #1",
+        bars=tuple(
+            _share_bar(label, [own == label for own in labels])
+            for label in ("unanimous", "majority", "split")
         ),
     )
 
@@ -203,19 +195,12 @@ def _survival(followed: Sequence[Streak]) -> Experiment:
             f"{lasting:,} of them not lost yet)."
         ),
         date=max([streak.end for streak in followed])[:10],
-        chart=Chart(
-            "First places that still stand",
-            tuple(
-                Bar(
-                    f"after {plural(step.answers, 'more answer')}",
-                    step.share,
-                    step.interval,
-                    step.streaks,
-                )
-                for step in steps
-            ),
-            counted="first places followed so long",
+        what="First places that still stand",
+        bars=tuple(
+            Bar(f"after {plural(s.answers, 'more answer')}", s.share, s.interval, s.streaks)
+            for s in steps
         ),
+        counted="first places followed so long",
     )
 
 
@@ -235,11 +220,9 @@ def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
             f"{high:+.2f}; n = {n} categories){doubt}"
         ),
         date=date,
-        chart=Chart(
-            "More points than from the others",
-            (Bar("own maker", mean, (low, high), n),),
-            in_points=True,
-        ),
+        what="More points than from the others",
+        bars=(Bar("own maker", mean, (low, high), n),),
+        in_points=True,
     )
 
 

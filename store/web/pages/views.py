@@ -185,7 +185,7 @@ def experiment(view: View, query: OfSlug) -> dict[str, Any]:
         raise lookup.no_experiment(view, query.slug)
     written = view.snapshot.catalogue.labs.get(query.slug)
     computed = () if written else view.snapshot.summary.experiments
-    chart = next((own.chart for own in computed if own.slug == query.slug), None)
+    chart = next((own for own in computed if own.slug == query.slug), None)
     body = written.body if written else None
     return {"experiment": by_slug[query.slug], "body": body, "chart": chart}
 
