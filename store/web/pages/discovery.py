@@ -8,12 +8,13 @@ from urllib.parse import urlencode
 from store.web import as_of, listings, openapi
 from store.web.answers import Route
 from store.web.errors import CODES
-from store.web.pages.routes import page
+from store.web.pages.routes import from_snapshot, page
 from store.web.queries import Query
 from store.web.view import View
 
 TEXT = "text/plain; charset=utf-8"
 LINK_SET = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
+"""That of an API catalog (RFC 9727, as a link set of RFC 9264)."""
 MOST_URLS = 50_000
 """Addresses one site map may hold (sitemaps.org)."""
 
@@ -21,18 +22,6 @@ PAGES = (
     "", "topics", "search", "compare", "models", "changes", "mentions", "labs", "methodology",
     "data", "docs",
 )  # fmt: skip
-
-
-@page("/llms.txt", "llms.txt", media_type=TEXT)
-def llms_text(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
-    """Tell a language model what is here."""
-    return {}
-
-
-@page("/robots.txt", "robots.txt", media_type=TEXT, needs_history=False)
-def robots(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
-    """Tell crawlers where the site map is."""
-    return {}
 
 
 @page("/sitemap.xml", "sitemap.xml", media_type="application/xml; charset=utf-8")
@@ -55,12 +44,6 @@ def site_map(view: View, query: Query) -> dict[str, Any]:
     places += [(view.at.product_page(slug), date) for slug, date in products]
     # Products come last: each stands in a ranking, so crawlers find what is cut off.
     return {"places": places[:MOST_URLS]}
-
-
-@page("/.well-known/api-catalog", "api-catalog.json", media_type=LINK_SET, needs_history=False)
-def api_catalog(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
-    """Return the API catalog of RFC 9727, as a link set (RFC 9264)."""
-    return {}
 
 
 @page("/docs", "docs.html", same=lambda view, _: view.at.api("openapi.json"))
@@ -98,4 +81,12 @@ def _filled(path: str, parameters: list[Mapping[str, Any]]) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-ROUTES: tuple[Route, ...] = (documentation, llms_text, robots, site_map, api_catalog)
+ROUTES: tuple[Route, ...] = (
+    documentation,
+    site_map,
+    from_snapshot("/llms.txt", "llms.txt", media_type=TEXT),
+    from_snapshot("/robots.txt", "robots.txt", media_type=TEXT, needs_history=False),
+    from_snapshot(
+        "/.well-known/api-catalog", "api-catalog.json", media_type=LINK_SET, needs_history=False
+    ),
+)

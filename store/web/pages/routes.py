@@ -8,6 +8,7 @@ from flask import Request, request
 from store.text import MAX_SLUG
 from store.web.answers import CACHE_CONTROL, Body, Route, newest
 from store.web.errors import Refused, Suggestion
+from store.web.queries import Query
 from store.web.rendering import HTML, render_page
 from store.web.view import View
 
@@ -50,6 +51,15 @@ def page(
         return Body(body, headers, may_be_kept=may_be_kept)
 
     return _route(rule, encode, basis, needs_history=needs_history)
+
+
+def from_snapshot(rule: str, template: str, **options: Any) -> Route:
+    """Make a page whose template takes all that it shows from the snapshot."""
+
+    def nothing(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+        return {}
+
+    return page(rule, template, **options)(nothing)
 
 
 def resource(

@@ -15,7 +15,7 @@ from store.web import listings, lookup, trends
 from store.web.answers import FOR_GOOD, Body, Route
 from store.web.errors import ParameterError, Refused
 from store.web.pages import category, comparisons, discovery, home, products
-from store.web.pages.routes import page, resource
+from store.web.pages.routes import from_snapshot, page, resource
 from store.web.queries import HITS, Day, OfSlug, Query, Search, Tabular, Text
 from store.web.rendering import MEDIA_TYPES, assets, version
 from store.web.search import of_search, search_results
@@ -85,12 +85,6 @@ def changes(view: View, query: Since) -> dict[str, Any]:
     }
 
 
-@page("/topics", "topics.html", same=lambda view, _: view.at.api("topics.json"))
-def topics(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
-    """Show all topics."""
-    return {}
-
-
 @page("/mentions", "mentions.html", same=lambda view, _: view.at.api("mentions.json"))
 def mentions(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show the products that are named most."""
@@ -117,17 +111,6 @@ def methodology(view: View, query: Query) -> dict[str, Any]:
         "instruments": listings.get_instruments(view, query).instruments,
         "confirmed": sum(change.confirmed for change in snapshot.summary.changes),
         "record": track_record_sentence(snapshot.summary.track_record),
-    }
-
-
-@page("/models", "models.html")
-def assistants(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
-    """Show how the assistants answer, how steadily, and how often each two agree."""
-    summary = view.snapshot.summary
-    return {
-        "profiles": summary.assistants.values(),
-        "overlaps": sorted(summary.overlaps.items()),
-        "retired": summary.retired,
     }
 
 
@@ -208,6 +191,9 @@ def asset(view: View, query: Asset) -> Body:  # noqa: ARG001
         headers["Cache-Control"] = FOR_GOOD
     return Body(content, headers)
 
+
+topics = from_snapshot("/topics", "topics.html", same=lambda view, _: view.at.api("topics.json"))
+assistants = from_snapshot("/models", "models.html")
 
 ROUTES: tuple[Route, ...] = (
     home.home, *category.ROUTES, *products.ROUTES, comparisons.compare, changes, topics, topic,
