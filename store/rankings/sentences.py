@@ -101,6 +101,11 @@ def number_in_words(number: int) -> str:
     return _WORDS[number] if number < len(_WORDS) else f"{number:,}"
 
 
+def level_in_words(board: Leaderboard) -> str:
+    """Return how sure a ranking's first place is, in two to four words."""
+    return "Asked only once" if board.certainty.is_asked_once else LEVELS[board.certainty.level]
+
+
 def plural(number: int, what: str) -> str:
     """Return a number and what it counts, in the plural unless there is one."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from store.rankings.sentences import day_in_words, number_in_words
+from store.rankings.sentences import day_in_words, level_in_words, number_in_words
 from store.text import DOMAIN_PATTERN
-from store.web.pages.answer_box import level_in_words
 from store.web.view import View
 
 STATIC = Path(__file__).parent / "static"
@@ -90,8 +89,7 @@ def environment() -> Environment:
         "thousands": "{:,}".format,
         "day": day_in_words,
         "in_words": number_in_words,
-        "level": lambda board: level_in_words(board)[0],
-        "tone": lambda board: level_in_words(board)[1],
+        "level": level_in_words,
     }
     return templates
 

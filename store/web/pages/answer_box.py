@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
@@ -11,7 +11,6 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import (
-    LEVELS,
     MAX_NAMED,
     Name,
     certainty_sentence,
@@ -29,7 +28,6 @@ NOTABLE = 0.1
 COLOURS = 5
 """Products with a colour of their own; any other is grey."""
 
-Tone = Literal["sure", "unsure", "unknown"]
 Square = int | None
 """The colour of an answer's first choice, 0 if it is grey; ``None`` where a poll failed."""
 
@@ -70,15 +68,6 @@ def answer_box(board: Leaderboard, view: View, day: str | None = None) -> dict[s
         ],
         "answers": firsts.total(),
     }
-
-
-def level_in_words(board: Leaderboard) -> tuple[str, Tone]:
-    """Return how sure a ranking's first place is, in two to four words, and its tone."""
-    level = board.certainty.level
-    if level == "unmeasured":
-        is_once = board.certainty.is_asked_once
-        return "Asked only once" if is_once else LEVELS[level], "unknown"
-    return LEVELS[level], "sure" if level == "clear" else "unsure"
 
 
 def colours(board: Leaderboard) -> dict[ProductId, int]:

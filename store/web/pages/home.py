@@ -6,9 +6,9 @@ from typing import Any
 
 from store.rankings.changes import Change
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.sentences import listed, number_in_words
+from store.rankings.sentences import level_in_words, listed, number_in_words
 from store.rankings.site_summary import RankedTopic
-from store.web.pages.answer_box import level_in_words, squares_now
+from store.web.pages.answer_box import squares_now
 from store.web.pages.routes import page
 from store.web.queries import Query
 from store.web.view import View
@@ -54,7 +54,7 @@ def _divided(ranked: Iterable[Leaderboard]) -> list[Leaderboard]:
     split = [b for b in measured if b.agreement and b.agreement.label != "unanimous"]
     split.sort(key=_gap)
     # Read backwards, the dict ends with the closest ranking of each kind.
-    kinds = {level_in_words(board)[0] + str(len(board.firsts) > 1): board for board in split[::-1]}
+    kinds = {level_in_words(board) + str(len(board.firsts) > 1): board for board in split[::-1]}
     chosen = [*kinds.values(), *(board for board in split if board not in kinds.values())]
     return sorted(chosen[:RACES], key=_gap)
 

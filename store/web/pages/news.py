@@ -15,9 +15,8 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import RunKey
 from store.rankings.names import ProductId
 from store.rankings.runs import VersionChange
-from store.rankings.sentences import listed
+from store.rankings.sentences import level_in_words, listed
 from store.web import as_of
-from store.web.pages.answer_box import level_in_words
 from store.web.view import View
 
 Obstacle = Literal["question", "assistants", "instrument"]
@@ -73,7 +72,7 @@ def news_of(view: View, board: Leaderboard) -> News | None:
     if before is None:
         return None
     obstacle = _obstacle(before, board)
-    levels = level_in_words(before)[0], level_in_words(board)[0]
+    levels = level_in_words(before), level_in_words(board)
     changed, unchanged, silent = _first_choices(before, board, view)
     events = sorted(_events(board, view), key=itemgetter(0), reverse=True)
     return News(

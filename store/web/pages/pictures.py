@@ -8,10 +8,9 @@ from typing import Any
 
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES, Entry
-from store.rankings.sentences import agreement_wording, listed
+from store.rankings.sentences import agreement_wording, level_in_words, listed
 from store.web import lookup
 from store.web.answers import Body, Route, of_category
-from store.web.pages.answer_box import level_in_words
 from store.web.pages.routes import page, resource
 from store.web.queries import OfCategory, Slug
 from store.web.rendering import render_page
@@ -94,7 +93,7 @@ def _standing(board: Leaderboard, entry: Entry) -> str:
     standing = f"{'tied ' if entry.tied else ''}#{entry.place} of {len(board.entries)}"
     likely = board.ranges.get(entry.product)
     if entry.rank == 1 or likely is None:
-        return f"{standing} · {level_in_words(board)[0].lower()}"
+        return f"{standing} · {level_in_words(board).lower()}"
     if likely[0] == likely[1]:
         return standing
     return f"{standing} · likely {likely[0]}\N{EN DASH}{likely[1]}"
