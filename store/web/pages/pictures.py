@@ -105,26 +105,14 @@ def ranking(view: View, query: OfCategory) -> dict[str, Any]:
     board = lookup.board(view, query.slug, view.at.ranking_picture)
     verdict = verdict_shape(view, board)
     room = EMBEDDED_WIDTH - 40
-    most = PLACES * len(board.counted)
-    rows = [
-        {
-            "place": f"{'=' if entry.tied else ''}{entry.place}",
-            "name": fitted(view.snapshot.products[entry.product].name, 16, room - 80),
-            "slug": view.snapshot.products[entry.product].slug,
-            "score": entry.score,
-            "share": round(entry.score / most, 3),
-        }
-        for entry in board.entries[:SHOWN]
-    ]
-    sure = lines(verdict.certainty.sentence, 13, room, 4)
     title = lines(verdict.title, 20, room, 2)
     return {
         "board": board,
         "verdict": verdict,
-        "rows": rows,
-        "most": most,
+        "rows": [(e, fitted(e.product, 16, room - 80)) for e in verdict.combined[:SHOWN]],
+        "most": PLACES * len(board.counted),
         "titles": title,
-        "sure": sure,
+        "sure": lines(verdict.certainty.sentence, 13, room, 4),
         "width": EMBEDDED_WIDTH,
         "row": ROW,
         "top": 24 + 26 * len(title) + 20,
