@@ -10,7 +10,7 @@ from store.rankings.aggregates import CategoryAggregate
 from store.rankings.agreement import Repeatability
 from store.rankings.certainty import Certainty
 from store.rankings.names import ProductId
-from store.rankings.rounds import Round
+from store.rankings.rounds import LeaderChange, Round
 from store.rankings.runs import AnswerLog, Run
 from store.records import Category, Site
 
@@ -97,11 +97,11 @@ class Leaderboard(Struct, frozen=True, dict=True):
         return tuple(rounds.follow(self.log, self.category.question, models, self.site, self.slugs))
 
     @cached_property
-    def leader_changes(self) -> tuple[Round, ...]:
-        """The rounds in which another product came to lead by more than chance, oldest first."""
+    def leader_changes(self) -> tuple[LeaderChange, ...]:
+        """The changes of the product that leads by more than chance, oldest first."""
         # Rounds take a tenth of a millisecond each: none are made where nothing can have led.
         is_measurable = len(set(self.log.day_numbers)) > certainty.FEWEST_DAYS
-        return tuple(day for day in self.rounds if day.leader) if is_measurable else ()
+        return tuple(day.leader for day in self.rounds if day.leader) if is_measurable else ()
 
     @cached_property
     def repeatability(self) -> Repeatability | None:
@@ -114,10 +114,10 @@ class Leaderboard(Struct, frozen=True, dict=True):
         return len(self.counted) + len(self.missing)
 
 
-def leader_changes(boards: Iterable[Leaderboard]) -> list[tuple[Leaderboard, Round]]:
-    """Return the rounds in which another product came to lead a ranking, newest first."""
-    rounds = [(board, day) for board in boards for day in board.leader_changes]
-    return sorted(rounds, key=lambda pair: pair[1].date, reverse=True)
+def leader_changes(boards: Iterable[Leaderboard]) -> list[tuple[Leaderboard, LeaderChange]]:
+    """Return the changes of rankings' leaders, newest first."""
+    changes = [(board, change) for board in boards for change in board.leader_changes]
+    return sorted(changes, key=lambda pair: pair[1].date, reverse=True)
 
 
 def board(

@@ -21,12 +21,13 @@ Means = dict["ProductId", Fraction]
 
 
 class LeaderChange(Struct, frozen=True):
-    """A change of the product that leads alone, over so many ``answers``.
+    """A change of the product that leads alone, seen on a UTC date over so many ``answers``.
 
-    ``since`` is the UTC date on which the one before last led alone. ``cause`` is the change of
+    ``since`` is the date on which the one before last led alone. ``cause`` is the change of
     version with which it coincides, of the assistant whose answers are over half of the shift.
     """
 
+    date: str
     before: ProductId
     after: ProductId
     since: str
@@ -150,7 +151,7 @@ class Leaders:
         if model in means and model in self._means:
             cause = VersionChange.of(model, keys[model].version, self._keys[model].version)
         answers = sum(len(day) for run in runs.values() for day in run.days)
-        return LeaderChange(before, leader, since, answers, cause)
+        return LeaderChange(date, before, leader, since, answers, cause)
 
 
 def _mover(

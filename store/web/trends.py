@@ -239,9 +239,9 @@ def change_list(view: View, query: Changes, most: int) -> ChangeList:
         total=len(matches),
         changes=[_change(view, change) for change in newest],
         leaders=[
-            _leader_change(view, board, day.date, day.leader)
-            for board, day in leader_changes(boards)[:most]  # newest first
-            if day.leader and day.date >= since
+            _leader_change(view, board, change)
+            for board, change in leader_changes(boards)[:most]  # newest first
+            if change.date >= since
         ],
         first_places=first_place_changes(view, boards, since or last_round(view)),
     )
@@ -313,9 +313,7 @@ def _change(view: View, change: changes.Change) -> Change:
     )
 
 
-def _leader_change(
-    view: View, board: Leaderboard, day: str, change: rounds.LeaderChange
-) -> LeaderChange:
+def _leader_change(view: View, board: Leaderboard, change: rounds.LeaderChange) -> LeaderChange:
     cause = change.cause
     return LeaderChange(
         slug=board.slug,
@@ -323,7 +321,7 @@ def _leader_change(
         from_=view.name(change.before),
         to=view.name(change.after),
         from_date=change.since,
-        to_date=day,
+        to_date=change.date,
         answers=change.answers,
         model=cause.model if cause else None,
         served_model_from=cause.before if cause else None,

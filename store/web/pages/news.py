@@ -172,9 +172,8 @@ def _events(board: Leaderboard, view: View) -> Iterator[tuple[str, str]]:
     # A new prompt reaches all assistants on one day: one sentence for all of them.
     for (date, is_known), models in renewed.items():
         yield date, sentences.asked_anew(models, is_known=is_known)
-    for day in board.leader_changes:
-        if day.leader:
-            yield day.date, sentences.leader_change(day.leader, view.name)
+    for change in board.leader_changes:
+        yield change.date, sentences.leader_change(change, view.name)
     if board is view.snapshot.leaderboards.get(board.slug):
         yield from _held(board, view)  # of a past day nobody knew yet what would
 

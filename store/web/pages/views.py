@@ -68,9 +68,9 @@ def changes(view: View, query: Since) -> dict[str, Any]:
         "from_day": from_day,
         "firsts": trends.first_place_changes(view, summary.ranked, from_day),
         "leaders": [
-            (board, day.date, sentences.leader_change(day.leader, view.name))
-            for board, day in leader_changes(summary.ranked)[:most]
-            if day.leader and day.date >= (since or "")
+            (board, change.date, sentences.leader_change(change, view.name))
+            for board, change in leader_changes(summary.ranked)[:most]
+            if change.date >= (since or "")
         ],
         "summary": summary,
         "since": since,
