@@ -24,14 +24,14 @@ from store.disk import Signature
 from store.files import Catalogue
 from store.history import History, Log
 from store.ledger import Ledger, Present
-from store.rankings import leaderboards, products, site_summary
+from store.rankings import leaderboards, products
 from store.rankings.aggregates import CategoryAggregate, ProductStats
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.names import Names, ProductId, key
+from store.rankings.names import Names, ProductId
 from store.rankings.poll_states import PollStates
 from store.rankings.products import ProductProfile
-from store.rankings.site_summary import SiteSummary
 from store.records import Category, Problem, Site
+from store.site_summary import SiteSummary, summarise
 
 _NOT_ON_EVERY_PAGE = (
     "categories",  # of their readings
@@ -99,11 +99,6 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     def models(self) -> tuple[str, ...]:
         """The names of the configured models, in order."""
         return tuple([assistant.name for assistant in self.catalogue.assistants])
-
-    @cached_property
-    def assistant_makers(self) -> dict[str, str]:
-        """The key of the name of the company behind each model, where models.json has it."""
-        return {a.name: key(a.maker) for a in self.catalogue.assistants if a.maker}
 
     @cached_property
     def site(self) -> Site:
@@ -216,19 +211,11 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
         board_steps={},
     )
     boards = _leaderboards(old, snapshot)
-    curated = site_summary.Curated(
-        catalogue.categories,
-        snapshot.models,
-        snapshot.assistant_makers,
-        catalogue.synonyms,
-        catalogue.words,
-        catalogue.topics,
-    )
     return replace(
         snapshot,
         leaderboards=boards,
-        summary=site_summary.summarise(
-            curated, snapshot.aggregates, boards, profiles, snapshot.ledger.closed, old.summary
+        summary=summarise(
+            catalogue, snapshot.aggregates, boards, profiles, ledger.closed, old.summary
         ),
         board_steps=_board_steps(old, snapshot, boards),
     )
@@ -236,7 +223,6 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
 
 def _blank(catalogue: Catalogue, ledger: Ledger) -> Snapshot:
     """Return a snapshot without history."""
-    nothing = site_summary.Curated({}, (), {}, (), ())
     return Snapshot(
         catalogue=catalogue,
         ledger=ledger,
@@ -246,7 +232,7 @@ def _blank(catalogue: Catalogue, ledger: Ledger) -> Snapshot:
         products={},
         product_slugs={},
         leaderboards={},
-        summary=site_summary.summarise(nothing, {}, {}, {}, "", None),
+        summary=summarise(catalogue, {}, {}, {}, "", None),
         step=0,
         board_steps={},
     )

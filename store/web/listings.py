@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct, to_builtins
 
 from store.rankings.experiments import Experiment
-from store.rankings.site_summary import RankedPart, RankedTopic
 from store.records import WrittenExperiment
+from store.site_summary import RankedPart, RankedTopic
 from store.web import lookup
 from store.web.endpoints import endpoint, rows
 from store.web.queries import Categories, OfCategories, Query, parameters_of

@@ -8,9 +8,9 @@ from typing import NoReturn, TypeVar
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import day_in_words
-from store.rankings.site_summary import RankedPart, RankedTopic
 from store.records import Problem
 from store.search.words import FILLERS, FUNCTION_WORDS, MONTH, words_of
+from store.site_summary import RankedPart, RankedTopic
 from store.snapshot import Snapshot
 from store.web import as_of
 from store.web.errors import Moved, ParameterError, Refused

@@ -199,7 +199,8 @@ def _combined(view: View, board: Leaderboard) -> list[wire.RankedEntry]:
 
 def _is_own(view: View, model: str, product: ProductProfile) -> bool:
     """Return whether the company behind an assistant makes a product."""
-    return product.maker is not None and view.snapshot.assistant_makers.get(model) == product.maker
+    makers = view.snapshot.summary.assistant_makers
+    return product.maker is not None and makers.get(model) == product.maker
 
 
 def _picks(view: View, answer: CountedAnswer) -> list[wire.ModelPick]:

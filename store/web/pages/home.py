@@ -7,7 +7,7 @@ from typing import Any
 from store.rankings.changes import Change
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.sentences import level_in_words, listed, number_in_words
-from store.rankings.site_summary import RankedTopic
+from store.site_summary import RankedTopic
 from store.web.pages.answer_box import squares_now
 from store.web.pages.routes import page
 from store.web.queries import Query

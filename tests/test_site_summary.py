@@ -7,13 +7,14 @@ from builders import answered, app_over, category
 from flask import Flask
 from small_world import write_small_world
 
-from store.rankings import aggregates, leaderboards, products, site_summary
+from store import site_summary
+from store.files import Catalogue
+from store.rankings import aggregates, leaderboards, products
 from store.rankings.names import Names
-from store.rankings.site_summary import SiteSummary
-from store.records import Category, Poll, Site
+from store.records import Assistant, Category, Poll, Site
+from store.site_summary import SiteSummary
 
 SITE = Site(version=1, name="Test")
-NONE = site_summary.Curated({}, (), {}, (), ())
 
 
 def summarise(
@@ -39,8 +40,19 @@ def summarise(
         for slug, aggregate in read.items()
     }
     ranked = {slug: board for slug, board in made.items() if board}
-    curated = site_summary.Curated(known, ("A", "B"), {}, (), ())
-    return site_summary.summarise(curated, read, ranked, named, "", before)
+    catalogue = Catalogue(
+        site=SITE,
+        assistants=(Assistant(name="A", api="sample"), Assistant(name="B", api="sample")),
+        categories=known,
+        products={},
+        labs={},
+        synonyms=(),
+        words=(),
+        withheld={},
+        files=frozenset(),
+        problems=(),
+    )
+    return site_summary.summarise(catalogue, read, ranked, named, "", before)
 
 
 def test_categories_stand_by_title_whatever_its_case() -> None:

@@ -9,6 +9,7 @@ from typing import get_args
 
 from msgspec import Struct
 
+from store.files import Catalogue
 from store.rankings import experiments, mentions, products, rounds
 from store.rankings.aggregates import CategoryAggregate
 from store.rankings.agreement import Repeats
@@ -17,30 +18,16 @@ from store.rankings.changes import Change
 from store.rankings.experiments import Experiment
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.mentions import Trend
-from store.rankings.names import ProductId
+from store.rankings.names import ProductId, key
 from store.rankings.products import ProductProfile
 from store.rankings.rounds import TrackRecord
-from store.records import Category, Topic
+from store.records import Topic
 from store.search import Document, Index
 
 _EPOCH = "1970-01-01"  # stands for the newest day where there is no poll; no window holds any
 
 MAX_RELATED = 6
 """Related rankings that a page lists: as many as are seen at a glance."""
-
-
-class Curated(Struct, frozen=True):
-    """The parts of the catalogue that are over all categories; ``models`` are configured names.
-
-    ``assistant_makers`` are the key of each assistant's company, by assistant.
-    """
-
-    categories: Mapping[str, Category]
-    models: tuple[str, ...]
-    assistant_makers: Mapping[str, str]
-    synonyms: tuple[tuple[str, ...], ...]
-    words: tuple[str, ...]
-    topics: tuple[Topic, ...] = ()
 
 
 class RankedPart(Struct, frozen=True):
@@ -217,7 +204,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
 
 
 def summarise(
-    curated: Curated,
+    catalogue: Catalogue,
     aggregates: Mapping[str, CategoryAggregate],
     leaderboards: Mapping[str, Leaderboard],
     named: Mapping[ProductId, ProductProfile],
@@ -228,40 +215,41 @@ def summarise(
 
     Aggregates of deleted categories count in all-time figures only.
     """
-    living = {slug: own for slug, own in aggregates.items() if slug in curated.categories}
-    models = {model for aggregate in aggregates.values() for model in aggregate.states}
+    living = {slug: own for slug, own in aggregates.items() if slug in catalogue.categories}
+    models = tuple(assistant.name for assistant in catalogue.assistants)
+    asked = {model for aggregate in aggregates.values() for model in aggregate.states}
     times = [aggregate.last_poll for aggregate in aggregates.values() if aggregate.last_poll]
     ranked = tuple(sorted(leaderboards.values(), key=attrgetter("by_title")))
     by_slug = sorted(named.values(), key=attrgetter("slug"))
     redirects = {
         former: slug
-        for slug, category in curated.categories.items()
+        for slug, category in catalogue.categories.items()
         for former in category.former_slugs
-        if former not in curated.categories
+        if former not in catalogue.categories
     }
     searched = (
         tuple([_document(board) for board in ranked]),
         tuple([Document(p.slug, (p.name, *p.aliases), p.domain) for p in by_slug]),
-        curated.synonyms,
-        curated.words,
+        catalogue.synonyms,
+        catalogue.words,
     )
     index = before.index if before else None
     return SiteSummary(
         aggregates=tuple(aggregates.values()),
         living=tuple(living.values()),
-        models=curated.models,
-        assistant_makers=curated.assistant_makers,
+        models=models,
+        assistant_makers={a.name: key(a.maker) for a in catalogue.assistants if a.maker},
         ranked=ranked,
         successes=sum([aggregate.successes for aggregate in aggregates.values()]),
         tracked=sum([aggregate.successes > 0 for aggregate in living.values()]),
         last_poll=max(times, default=None),
         mentioned=tuple(sorted(by_slug, key=attrgetter("mentions"), reverse=True)),
         closed=closed,
-        retired=tuple(sorted(models.difference(curated.models))),
+        retired=tuple(sorted(asked.difference(models))),
         category_redirects=redirects,
         # An index takes a second of CPU; one that differs little takes over the rest.
         index=index if index and index.given == searched else Index(*searched, index),
-        topics=ranked_topics(curated.topics, leaderboards, redirects),
+        topics=ranked_topics(catalogue.topics, leaderboards, redirects),
     )
 
 
