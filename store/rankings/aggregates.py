@@ -4,7 +4,7 @@ Nothing here depends on another category, so a new poll changes one aggregate on
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 
@@ -88,13 +88,15 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
 
 def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> CategoryAggregate:
     """Read a category's polls, oldest first; withheld ones must not be among them."""
-    resolved = _Resolved(names, category.nouns)
-    answers = [ResolvedAnswer.of(poll, category, resolved) for poll in polls if poll.succeeded]
+    successes = [poll for poll in polls if poll.succeeded]
+    spellings = (spelling for poll in successes for spelling in _spellings(poll))
+    resolved = _resolved(names, category, dict.fromkeys(spellings))
+    answers = [ResolvedAnswer.of(poll, category, resolved) for poll in successes]
     sequences = reigns_of(answers)
     return CategoryAggregate(
         slug=slug,
         category=category,
-        resolved=dict(resolved),
+        resolved=resolved,
         wordings=Wordings(category.question, answers).all(),
         log=AnswerLog.of(answers),  # stays in memory, unlike the polls
         states=poll_states(polls),
@@ -109,15 +111,22 @@ def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> 
     )
 
 
-def resolved_by(names: Names, aggregate: CategoryAggregate) -> dict[Spelling, ProductId]:
-    """Return what every name of a category stands for by other product files."""
-    nouns = aggregate.category.nouns
-    return {use: names.resolve(*use, nouns).product for use in aggregate.resolved}
-
-
 def still_holds(aggregate: CategoryAggregate, names: Names) -> bool:
     """Return whether other product files resolve every name of a category to the same product."""
-    return resolved_by(names, aggregate) == aggregate.resolved
+    return _resolved(names, aggregate.category, aggregate.resolved) == aggregate.resolved
+
+
+def _resolved(
+    names: Names, category: Category, spellings: Iterable[Spelling]
+) -> dict[Spelling, ProductId]:
+    """Return the product that each spelling stands for in a category."""
+    return {use: names.resolve(*use, category.nouns).product for use in spellings}
+
+
+def _spellings(poll: Poll) -> Iterator[Spelling]:
+    """Yield every name in an answer, with the domain given for it."""
+    yield from ((pick.product, pick.domain) for pick in poll.ranking)
+    yield from ((miss.product, None) for miss in poll.missed)
 
 
 def _addresses(spelling: str) -> Iterator[tuple[str, bool]]:
@@ -133,19 +142,6 @@ def _addresses(spelling: str) -> Iterator[tuple[str, bool]]:
     yield whole, False
     if plain := naming.plain_slug(spelling):
         yield plain, True
-
-
-class _Resolved(dict[Spelling, ProductId]):
-    """The products that a category's spellings stand for, each resolved when first needed."""
-
-    def __init__(self, names: Names, nouns: Sequence[str]) -> None:
-        super().__init__()
-        self._names = names
-        self._nouns = nouns
-
-    def __missing__(self, spelling: Spelling) -> ProductId:
-        product = self[spelling] = self._names.resolve(*spelling, self._nouns).product
-        return product
 
 
 def _product_stats(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[ProductId, ProductStats]:
