@@ -14,7 +14,6 @@ from store.rankings import sentences
 from store.rankings.merging import CountedAnswer, count
 from store.records import Site
 
-NAMES = {name: name for name in "PQRSTUVWXYZ"}
 SOURCE = "https://rankings.example/best/pens (Test, CC BY 4.0)"
 LONG = "It writes for a very long time, " * 12 + "and never stops."
 
@@ -30,8 +29,8 @@ def board(answers: Sequence[CountedAnswer], configured: int | None = None) -> st
             sentences.category_verdict(found, str, SITE, SOURCE),
             f"quote: {sentences.quote(found, str, SITE)}",
             f"certainty: {sentences.certainty_sentence(found, str)}",
-            f"consensus: {sentences.consensus(found.agreement, NAMES)}",
-            f"disagreement: {sentences.disagreement(answers, found.entries, NAMES)}",
+            f"consensus: {sentences.consensus(found, str)}",
+            f"disagreement: {sentences.disagreement(found, str)}",
         ]
     )
 

@@ -1,5 +1,6 @@
 """Leaderboards: one category's merged ranking as it stands."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -62,6 +63,11 @@ class Leaderboard(Struct, frozen=True, dict=True):
     def firsts(self) -> list[ProductId]:
         """The #1, and whatever is truly tied with it."""
         return [entry.product for entry in self.entries if entry.place == 1]
+
+    @cached_property
+    def votes(self) -> Counter[ProductId]:
+        """The number of counted models that rank each product #1."""
+        return Counter(answer.answered.first for answer in self.counted)
 
     @cached_property
     def rules(self) -> Mapping[str, bool]:

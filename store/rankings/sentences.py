@@ -2,10 +2,8 @@
 
 import datetime as dt
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from store.rankings.agreement import Agreement
 from store.rankings.certainty import FEWEST_DAYS, Level
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES, CountedAnswer, Entry
@@ -127,7 +125,7 @@ def category_verdict(board: Leaderboard, name: Name, site: Site, source: str) ->
     models = listed(board.models)
     rank = "ranks" if len(board.counted) == 1 else "collectively rank"
     tied = [name(product) for product in board.firsts]
-    votes = _votes(board.counted)
+    votes = board.votes
     # Where the wording has a "though" already, the doubt is joined by "and".
     is_behind = not top.tied and votes[top.product] < max(votes.values())
     doubt = _certainty_clause(board, name, link="and" if is_behind else "though")
@@ -157,7 +155,7 @@ def agreement_wording(board: Leaderboard, name: Name, stale_after: int) -> str:
         return f"a tie on {score}"
     if of == 1:
         return f"the only model {whose_count(board)}"
-    votes = _votes(board.counted)
+    votes = board.votes
     if votes[top.product] == of:
         return _unanimity(board, stale_after)
     most = max(votes.values())
@@ -239,7 +237,7 @@ def _who_named(board: Leaderboard, name: Name) -> str:
         return f"{who} put {tied} level at the top with {points} points each"
     if of == 1:
         return f"the only AI assistant {whose_count(board)} named {top_name} first"
-    votes = _votes(board.counted)
+    votes = board.votes
     own, most = votes[top.product], max(votes.values())
     if own == of:
         everybody = "both" if of == BOTH else f"all {number_in_words(of)}"
@@ -299,28 +297,27 @@ def product_verdict(
     return f"As of {board.updated}, {_ended(claim)} Source: {source}."
 
 
-def consensus(agreement: Agreement | None, names: Mapping[ProductId, str]) -> str | None:
+def consensus(board: Leaderboard, name: Name) -> str | None:
     """Return who agrees on #1, when more than half do."""
+    agreement = board.agreement
     if agreement is None or agreement.label == "split":
         return None
-    product, of = names[agreement.product], agreement.of
+    product, of = name(agreement.product), agreement.of
     who = _all(of).capitalize() if agreement.label == "unanimous" else f"{agreement.votes} of {of}"
     return f"{who} models rank {product} #1."
 
 
-def disagreement(
-    counted: Sequence[CountedAnswer], entries: Sequence[Entry], names: Mapping[ProductId, str]
-) -> str | None:
+def disagreement(board: Leaderboard, name: Name) -> str | None:
     """Return who picked what, when not all picked the same; most votes first."""
-    votes = _votes(counted)
+    votes = board.votes
     if len(votes) < 2:  # noqa: PLR2004 - it takes two to differ
         return None
-    picks = [entry.product for entry in entries if entry.product in votes]
+    picks = [entry.product for entry in board.entries if entry.product in votes]
     picks.sort(key=lambda product: -votes[product])  # of equals the higher one, for it is stable
     sides = []
     for product in picks:
-        models = [answer.model for answer in counted if answer.answered.first == product]
-        sides.append(f"{listed(models)} rank{_s(len(models))} {names[product]} #1")
+        models = [answer.model for answer in board.counted if answer.answered.first == product]
+        sides.append(f"{listed(models)} rank{_s(len(models))} {name(product)} #1")
     return "; ".join(sides) + "."
 
 
@@ -430,10 +427,6 @@ def _unanimity(board: Leaderboard, stale_after: int) -> str:
 
 def _all(number: int) -> str:
     return "both" if number == BOTH else f"all {number}"
-
-
-def _votes(counted: Iterable[CountedAnswer]) -> Counter[ProductId]:
-    return Counter(answer.answered.first for answer in counted)
 
 
 def _caveat(counted: Iterable[CountedAnswer], product: ProductId) -> str | None:

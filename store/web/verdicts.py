@@ -67,8 +67,6 @@ def board_of_day(view: View, board: Leaderboard, day: str | None) -> Leaderboard
 
 def verdict_shape(view: View, board: Leaderboard, day: str | None = None) -> wire.CategoryVerdict:
     """Return one category's merged ranking, as of a day if given, and what each model said."""
-    # Sentences name products of the ranking alone.
-    names = {entry.product: view.name(entry.product) for entry in board.entries}
     return wire.CategoryVerdict(
         slug=board.slug,
         title=board.category.title,
@@ -83,8 +81,8 @@ def verdict_shape(view: View, board: Leaderboard, day: str | None = None) -> wir
         asked=sentences.asked(board),
         models=[answer.model for answer in board.counted],
         missing=list(board.missing),
-        consensus=sentences.consensus(board.agreement, names),
-        disagreement=sentences.disagreement(board.counted, board.entries, names),
+        consensus=sentences.consensus(board, view.name),
+        disagreement=sentences.disagreement(board, view.name),
         agreement=_agreement(view, board),
         certainty=_certainty(view, board),
         rules=wire.Rules(agree=sum(board.rules.values()), of=len(board.rules)),

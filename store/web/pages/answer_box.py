@@ -72,7 +72,7 @@ def answer_box(board: Leaderboard, view: View, day: str | None = None) -> dict[s
 
 def colours(board: Leaderboard) -> dict[ProductId, int]:
     """Return the colours of a ranking's #1, then of first choices, then of others, from 1."""
-    choices = {board.entries[0].product, *(answer.answered.first for answer in board.counted)}
+    choices = {board.entries[0].product, *board.votes}
     order = sorted(board.entries, key=lambda entry: entry.product not in choices)  # stable
     return {entry.product: number for number, entry in enumerate(order[:COLOURS], 1)}
 
@@ -155,8 +155,7 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name, when: 
     """Return what the level rests on, for people; also that first places would say otherwise."""
     sure = board.certainty
     if sure.level == "unmeasured" and len(board.firsts) == 1:
-        latest = Counter(answer.answered.first for answer in board.counted)
-        is_most = latest[board.firsts[0]] == max(latest.values())
+        is_most = board.votes[board.firsts[0]] == max(board.votes.values())
         points = "" if is_most else ", but second to fifth places give it the most points"
         return f"{_votes(board, when if when == 'then' else '')}{points}. {_once(board)}"
     shown = {*board.firsts}
@@ -197,7 +196,7 @@ def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) ->
     """Return what the latest answers say, and what all of them say against it."""
     first = listed([name(product) for product in board.firsts])
     latest = f"The latest answers put {first} first, but"
-    if not any(answer.answered.first in board.firsts for answer in board.counted):
+    if board.votes.keys().isdisjoint(board.firsts):
         latest = f"No latest answer names {first} first, though it has the most points in them;"
     rival, answers = board.certainty.ahead_of_first[0], firsts.total()
     ahead = "is ahead of it by more than chance"
@@ -276,8 +275,7 @@ def _tie(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
 
 def _votes(board: Leaderboard, when: str) -> str:
     """Return who names the first product first: "Three of four assistants name it first now"."""
-    first, of = board.entries[0].product, len(board.counted)
-    votes = sum(answer.answered.first == first for answer in board.counted)
+    votes, of = board.votes[board.entries[0].product], len(board.counted)
     verb = "named" if when == "then" else "name" if votes > 1 else "names"
     end = f"{verb} it first{f' {when}' if when not in ('', 'then') else ''}"
     if of == 1:
