@@ -175,10 +175,9 @@ def search_results(
             if (product := snapshot.product(hit.slug))
         ],
         related=[
-            RelatedCategory(
-                slug=board.slug,
+            RelatedCategory.like(
+                board,
                 title=board.category.title,
-                question=board.question,
                 page=view.at.category_page(board.slug),
                 api=view.at.category(board.slug),
             )
@@ -189,13 +188,10 @@ def search_results(
 
 
 def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
-    products = view.snapshot.products
-    return CategoryHit(
-        slug=board.slug,
+    return CategoryHit.like(
+        board,
         title=board.category.title,
-        question=board.question,
         verdict=view.verdict(board),
-        updated=board.updated,
         page=view.at.category_page(board.slug),
         api=view.at.category(board.slug),
         score=hit.score,
@@ -204,15 +200,8 @@ def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
         level=board.certainty.level,
         level_sentence=sentences.certainty_sentence(board, view.name),
         top=[
-            TopEntry(
-                rank=entry.rank,
-                place=entry.place,
-                product=products[entry.product].name,
-                slug=products[entry.product].slug,
-                score=entry.score,
-                tied=entry.tied,
-            )
-            for entry in board.entries[:TOP]
+            TopEntry.like(e, product=view.name(e.product), slug=board.slugs[e.product])
+            for e in board.entries[:TOP]
         ],
     )
 
@@ -222,25 +211,21 @@ def _siblings(board: Leaderboard, view: View) -> Siblings | None:
     # The first of its parts stands for all: one address is enough to go on.
     for topic, part in view.snapshot.summary.topics_of.get(board.slug, ()):
         if others := len(part.leaderboards) - 1:  # a part may hold one category
-            page = f"{view.at.topic_page(topic.slug)}#{part.slug}"
-            api = view.at.topic(topic.slug)
-            return Siblings(
+            return Siblings.like(
+                part,
                 count=others,
-                title=part.title,
                 topic=topic.slug,
                 part=part.slug,
-                page=page,
-                api=api,
+                page=f"{view.at.topic_page(topic.slug)}#{part.slug}",
+                api=view.at.topic(topic.slug),
             )
     return None
 
 
 def _brand_hit(product: ProductProfile, hit: Hit, view: View, most_places: int | None) -> BrandHit:
     places = view.standings(product)
-    return BrandHit(
-        slug=product.slug,
-        name=product.name,
-        domain=product.domain,
+    return BrandHit.like(
+        product,
         verdict=view.product_verdict(product, places),
         best_rank=places[0][1].rank if places else 0,
         page=view.at.product_page(product.slug),
