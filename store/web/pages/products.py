@@ -12,7 +12,7 @@ from store.counting import under_present_names
 from store.line_codec import POLL_DECODER
 from store.rankings.merging import PLACES
 from store.rankings.products import ProductProfile
-from store.records import Category, Pick, Poll
+from store.records import Pick, Poll
 from store.web import lookup, verdicts
 from store.web.answers import Route
 from store.web.pages import pictures
@@ -27,11 +27,10 @@ PIECE = 100
 
 
 class ProductMention(Struct, frozen=True):
-    """A poll that named a product, and where in its answer."""
+    """A poll that named a product, the slug of its category, and where in its answer."""
 
     slug: str
     poll: Poll
-    category: Category
     pick: Pick
 
 
@@ -41,19 +40,15 @@ class ProductMention(Struct, frozen=True):
     same=lambda view, query: view.at.product(query.slug),
 )
 def product(view: View, query: OfProduct) -> dict[str, Any]:
-    """Show a product in every ranking; ``standings`` are board, entry and entry of the record."""
+    """Show a product in every ranking; ``standings`` are those of the entries of its record."""
     profile = lookup.product(view, query.slug, view.at.product_page)
-    record = verdicts.product_record(view, profile)
-    standings = [
-        (board, entry, wire)
-        for (board, entry), wire in zip(view.standings(profile), record.entries, strict=True)
-    ]
+    standings = view.standings(profile)
     return {
         "product": profile,
         "places": PLACES,
-        "record": record,
+        "record": verdicts.product_record(view, profile),
         "standings": standings,
-        "best": min(standings, key=lambda standing: quoted_first(standing[:2]), default=None),
+        "best": min(standings, key=quoted_first, default=None),
         "has_card": pictures.rasteriser() is not None,
     }
 
@@ -85,8 +80,7 @@ def product_mentions(view: View, product: ProductProfile) -> list[ProductMention
 
 def _product_mentions(view: View, product: ProductProfile, slug: str) -> Iterator[ProductMention]:
     """Yield the polls of a category that named a product, newest first, read as they are taken."""
-    aggregate = view.snapshot.aggregates[slug]
-    stats = aggregate.product_stats[product.id]
+    stats = view.snapshot.aggregates[slug].product_stats[product.id]
     spellings = [msgspec.json.encode(spelling) for spelling in stats.spellings]
     left = stats.mentions  # of a long history most lines need not be read
     for line in _lines(view, slug):
@@ -96,7 +90,7 @@ def _product_mentions(view: View, product: ProductProfile, slug: str) -> Iterato
         former_names = view.snapshot.catalogue.former_names
         [poll] = under_present_names([POLL_DECODER.decode(line)], former_names)
         if pick := _pick(view, poll.ranking, product, slug):
-            yield ProductMention(slug, poll, aggregate.category, pick)
+            yield ProductMention(slug, poll, pick)
             left -= 1
             if left == 0:
                 return
