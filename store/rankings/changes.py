@@ -145,5 +145,5 @@ def _changes_in(slug: str, reigns: Sequence[Reign]) -> Iterator[Change]:
             previous_at=before[-1].poll.polled_at,
             current_at=poll.polled_at,
             confirmed=lasting,
-            version=VersionChange.between(before[-1], reign[0]),
+            version=VersionChange.of(poll.model, before[-1].poll.served_model, poll.served_model),
         )

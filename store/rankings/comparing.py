@@ -30,11 +30,6 @@ class Meeting(Struct, frozen=True):
             return None
         return first.product if first.place < second.place else second.product
 
-    @property
-    def plainest(self) -> tuple[bool, bool, tuple[str, str]]:
-        """The order of meetings that puts first where one is ahead, then what is measured."""
-        return (self.ahead is None, not self.measured, self.board.by_title)
-
 
 def meet(board: Leaderboard, first: Entry, second: Entry) -> Meeting:
     """Return how two products of a leaderboard stand to each other."""

@@ -12,7 +12,7 @@ from store.rankings.agreement import Repeatability
 from store.rankings.certainty import Certainty
 from store.rankings.names import ProductId
 from store.rankings.rounds import LeaderChange, Round
-from store.rankings.runs import AnswerLog, Run
+from store.rankings.runs import DAY, AnswerLog, Run
 from store.records import Category, Site
 
 
@@ -106,7 +106,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
     def leader_changes(self) -> tuple[LeaderChange, ...]:
         """The changes of the product that leads by more than chance, oldest first."""
         # Rounds take a tenth of a millisecond each: none are made where nothing can have led.
-        is_measurable = len(set(self.log.day_numbers)) > certainty.FEWEST_DAYS
+        is_measurable = len({time // DAY for time in self.log.times}) > certainty.FEWEST_DAYS
         return tuple(day.leader for day in self.rounds if day.leader) if is_measurable else ()
 
     @cached_property

@@ -49,11 +49,6 @@ class VersionChange(Struct, frozen=True):
         """Return the change, if both versions are known and differ."""
         return cls(model, before, after) if before and after and before != after else None
 
-    @classmethod
-    def between(cls, old: ResolvedAnswer, new: ResolvedAnswer) -> Self | None:
-        """Return the change between two answers of one assistant, if there is one."""
-        return cls.of(new.model, old.poll.served_model, new.poll.served_model)
-
 
 class AnswerLog(Struct, frozen=True, gc=False):
     """All answers of a category in order of appending, as columns of some twenty bytes each.
@@ -92,11 +87,6 @@ class AnswerLog(Struct, frozen=True, gc=False):
     def __iter__(self) -> Iterator[LoggedAnswer]:
         """Iterate over the answers, oldest first."""
         return map(self._answer, range(len(self.key_numbers)))
-
-    @property
-    def day_numbers(self) -> list[int]:
-        """The UTC day of each answer, counted from 1970."""
-        return [time // DAY for time in self.times]
 
     def _answer(self, at: int) -> LoggedAnswer:
         row = self.places[PLACES * at : PLACES * (at + 1)]

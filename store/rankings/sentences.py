@@ -403,11 +403,6 @@ def coincidence(version: VersionChange) -> str:
     return f"coincides with {version.model}'s change {_versions(version)}"
 
 
-def source_line(page: str, site: str, licence: str) -> str:
-    """Return where a figure comes from: the page, the site and its licence."""
-    return f"{page} ({site}, {licence})"
-
-
 def _versions(change: VersionChange) -> str:
     return f"from {cut(change.before, MAX_VERSION_CHARS)} to {cut(change.after, MAX_VERSION_CHARS)}"
 

@@ -60,7 +60,7 @@ def loss_after(snapshot: Snapshot, slug: str, day: str) -> LedgerEntry | None:
     return next((entry for entry in entries if day < entry.day), None)
 
 
-def polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[Poll]:
+def _polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[Poll]:
     """Return a category's polls that count and were there at the end of a day, oldest first.
 
     Of a closed day they are what the ledger has, whatever times later lines bear; of an open one,
@@ -86,12 +86,7 @@ def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leader
     Raises:
         HistoryError: ``lines`` cannot read a file just now.
     """
-    return ranked(snapshot, slug, polls_until(snapshot, slug, day, lines))
-
-
-def ranked(snapshot: Snapshot, slug: str, polls: Sequence[Poll]) -> Leaderboard | None:
-    """Return the ranking by some of a category's polls, oldest first; ``None`` if none counts."""
-    category = snapshot.aggregates[slug].category
+    polls, category = _polls_until(snapshot, slug, day, lines), snapshot.aggregates[slug].category
     past = aggregates.read(slug, category, polls, snapshot.names)
     named = snapshot.products.keys() & past.resolved.values()  # what was only missed has no page
     slugs = {id_: snapshot.products[id_].slug for id_ in named}

@@ -93,7 +93,7 @@ class View:
         )
 
     def _source(self, page: str) -> str:
-        return sentences.source_line(page, self.site.name, self.site.licence)
+        return f"{page} ({self.site.name}, {self.site.licence})"
 
     def standings(self, product: ProductProfile) -> list[tuple[Leaderboard, Entry]]:
         """Return a product's places on all leaderboards, by rank, then by category slug."""

@@ -7,7 +7,7 @@ from typing import Any
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES
 from store.web import as_of, lookup, verdicts
-from store.web.answers import Route, of_category
+from store.web.answers import of_category
 from store.web.pages import pictures
 from store.web.pages.answer_box import answer_box
 from store.web.pages.news import news_of
@@ -86,6 +86,3 @@ def bibtex(verdict: CategoryVerdict, day: str, view: View) -> str:
     }
     lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
     return f"@misc{{{verdict.slug}-{day},\n{lines}}}"
-
-
-ROUTES: tuple[Route, ...] = (category,)

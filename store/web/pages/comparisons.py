@@ -43,7 +43,7 @@ def products(one: ProductProfile, other: ProductProfile, view: View) -> dict[str
     entries = {board.slug: entry for board, entry in view.standings(other)}
     shared = [(b, entry, entries[b.slug]) for b, entry in view.standings(one) if b.slug in entries]
     meetings = [comparing.meet(*meeting) for meeting in shared]
-    meetings.sort(key=lambda meeting: meeting.plainest)
+    meetings.sort(key=lambda m: (m.ahead is None, not m.measured, m.board.by_title))
     higher = [meeting.higher for meeting in meetings]
     ahead = [meeting.ahead for meeting in meetings]
     return {
@@ -56,15 +56,7 @@ def products(one: ProductProfile, other: ProductProfile, view: View) -> dict[str
     }
 
 
-def in_short(one: ProductProfile, other: ProductProfile, view: View) -> dict[str, str]:
-    """Return how two products stand to each other in some sentences, and the page with more."""
-    return {
-        "sentence": _in_words(one, other, view),
-        "page": view.at.compare_page(one.slug, other.slug),
-    }
-
-
-def _in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
+def in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
     """Return how two products stand to each other, in three sentences."""
     compared = products(one, other, view)
     shared, higher, ahead = len(compared["meetings"]), compared["higher"], compared["ahead"]

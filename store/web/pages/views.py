@@ -196,7 +196,7 @@ topics = from_snapshot("/topics", "topics.html", same=lambda view, _: view.at.ap
 assistants = from_snapshot("/models", "models.html")
 
 ROUTES: tuple[Route, ...] = (
-    home.home, *category.ROUTES, *products.ROUTES, comparisons.compare, changes, topics, topic,
+    home.home, category.category, *products.ROUTES, comparisons.compare, changes, topics, topic,
     assistants, mentions, labs, experiment, methodology, suggest, search, asset, *discovery.ROUTES,
 )  # fmt: skip
 """Every page but feeds, pictures and the dataset."""
