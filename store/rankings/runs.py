@@ -92,32 +92,28 @@ class AnswerLog(Struct, frozen=True, gc=False):
         row = self.places[PLACES * at : PLACES * (at + 1)]
         names = tuple([self.products[number - 1] if number else None for number in row])
         time = datetime.fromtimestamp(self.times[at], UTC)
-        key = self.keys[self.key_numbers[at]]
-        return LoggedAnswer(key, time.isoformat()[:19] + "Z", names)
+        return LoggedAnswer(self._key(at), time.isoformat()[:19] + "Z", names)
 
     def runs(self, question: str, models: Sequence[str]) -> dict[str, Run]:
         """Return, for each assistant, the run that ends with its newest answer to a wording."""
         return {model: self._run(question, model) for model in models}
 
     def _run(self, question: str, model: str) -> Run:
-        own = {number for number, key in enumerate(self.keys) if key.model == model}
-        newest_first = [
-            at for at in reversed(range(len(self.key_numbers))) if self.key_numbers[at] in own
-        ]
-        answering = {number for number in own if self.keys[number].question == question}
-        first = next(i for i, at in enumerate(newest_first) if self.key_numbers[at] in answering)
-        number = self.key_numbers[newest_first[first]]
-        rows: list[int] = []
-        before = None
-        for at in newest_first[first:]:
-            if self.key_numbers[at] != number:
-                before = self.keys[self.key_numbers[at]]
-                break
-            rows.append(at)
-        run = Run(self.keys[number], before)
-        for at in reversed(rows):
+        numbers = {number for number, key in enumerate(self.keys) if key.model == model}
+        own = [at for at, number in enumerate(self.key_numbers) if number in numbers]
+        while self._key(own[-1]).question != question:
+            own.pop()
+        key = self._key(own[-1])
+        start = len(own) - 1
+        while start and self._key(own[start - 1]) is key:  # equal keys are one object
+            start -= 1
+        run = Run(key, self._key(own[start - 1]) if start else None)
+        for at in own[start:]:
             run.add(self._answer(at))
         return run
+
+    def _key(self, at: int) -> RunKey:
+        return self.keys[self.key_numbers[at]]
 
 
 class Run:
