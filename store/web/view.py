@@ -19,9 +19,6 @@ from store.text import LICENCES, slips
 from store.web.as_of import Lines
 from store.web.errors import Suggestion
 
-LEVEL_ORDER = tuple(sentences.LEVELS)
-"""Levels, the surest first."""
-
 
 class View:
     """A snapshot as readers see it, below one base URL.
@@ -137,7 +134,7 @@ def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, bool, int, int,
     where nobody knows whether the place is chance.
     """
     board, entry = place
-    level = LEVEL_ORDER.index(board.certainty.level)
+    level = [*sentences.LEVELS].index(board.certainty.level)  # the surest first
     return entry.rank, entry.tied, level, -len(board.entries), board.slug
 
 

@@ -4,9 +4,8 @@ Like is compared with like: the same assistants, asked the same question in the 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from operator import itemgetter
-from typing import Literal
 
 from msgspec import Struct
 
@@ -18,16 +17,6 @@ from store.rankings.runs import VersionChange
 from store.rankings.sentences import level_in_words, listed
 from store.web import as_of
 from store.web.view import View
-
-Obstacle = Literal["question", "assistants", "instrument"]
-"""An obstacle to comparing two rankings: what was asked, who answered, how it was asked."""
-
-FIRST: Mapping[Obstacle, str] = {
-    "question": "The first ranking for this question",
-    "assistants": "The first ranking of these assistants",
-    "instrument": "The first ranking since the way of asking changed",
-}
-"""The name of a ranking that cannot be compared with the one before."""
 
 
 class ChangedChoice(Struct, frozen=True):
@@ -114,15 +103,15 @@ def _first_choices(
     return changed, same, listed(silent)
 
 
-def _obstacle(before: Leaderboard, after: Leaderboard) -> Obstacle | None:
-    """Return what keeps the places of two rankings from being compared."""
+def _obstacle(before: Leaderboard, after: Leaderboard) -> str | None:
+    """Return what a ranking is called whose places cannot be compared with those before."""
     old, new = _instruments(before), _instruments(after)
     if before.question != after.question:
-        return "question"
+        return "The first ranking for this question"
     # Places of three assistants and of four are sums of different things.
     if old.keys() != new.keys():
-        return "assistants"
-    return None if old == new else "instrument"
+        return "The first ranking of these assistants"
+    return None if old == new else "The first ranking since the way of asking changed"
 
 
 def _instruments(board: Leaderboard) -> dict[str, str | None]:
@@ -141,12 +130,12 @@ def _support(board: Leaderboard, model: str, now: ProductId, before: ProductId, 
     return f"{view.name(now)} came first in {firsts[now]} of its last {of} answers."
 
 
-def _leader(before: Leaderboard, after: Leaderboard, obstacle: Obstacle | None, view: View) -> str:
+def _leader(before: Leaderboard, after: Leaderboard, obstacle: str | None, view: View) -> str:
     """Return whether another product leads the merged ranking than before."""
     names = listed([view.name(product) for product in after.firsts])
     verb = "leads" if len(after.firsts) == 1 else "lead"
     if obstacle:
-        return f"{FIRST[obstacle]}: {names} {verb}."
+        return f"{obstacle}: {names} {verb}."
     if set(before.firsts) == set(after.firsts):
         return f"{names} still {verb}."
     did = f"{names} now {verb}; before, {listed([view.name(id_) for id_ in before.firsts])} did."
