@@ -191,11 +191,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
     @cached_property
     def product_redirects(self) -> dict[str, str]:
         """Old addresses with the new ones, of all products."""
-        slugs = {product.id: product.slug for product in self.mentioned}
-        return {
-            **products.redirects(self.aggregates, slugs),
-            **products.former(self.mentioned),
-        }
+        return products.redirects(self.aggregates, self.mentioned)
 
     def prepare_pages(self) -> None:
         """Make what some pages ask of every ranking now, so that none waits for all of them."""

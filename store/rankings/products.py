@@ -91,22 +91,19 @@ def addresses(
 
 
 def redirects(
-    aggregates: Iterable[CategoryAggregate], slugs: Mapping[ProductId, str]
+    aggregates: Iterable[CategoryAggregate], products: Iterable[ProductProfile]
 ) -> dict[str, str]:
-    """Return old addresses with new: the slugs of spellings in history that no product bears.
+    """Return old addresses that no product bears with new: slugs of spellings, and former ones.
 
     Where two products' spellings share a slug, it is as in :attr:`CategoryAggregate.addresses`.
+    What a curator says a product once had goes before spellings.
     """
     owners: dict[str, AddressOwner] = {}
     for aggregate in aggregates:
         for old, owner in aggregate.addresses.items():
             owners[old] = min(owners.get(old, owner), owner)
-    borne = set(slugs.values())
-    return {old: slugs[product] for old, (*_, product) in owners.items() if old not in borne}
-
-
-def former(products: Iterable[ProductProfile]) -> dict[str, str]:
-    """Return old addresses with new: the slugs that a curator says a product once had."""
-    profiles = list(products)
-    borne = {product.slug for product in profiles}
-    return {old: p.slug for p in profiles for old in p.former_slugs if old not in borne}
+    profiles = {product.id: product for product in products}
+    moved = {old: profiles[product].slug for old, (*_, product) in owners.items()}
+    moved |= {old: product.slug for product in profiles.values() for old in product.former_slugs}
+    borne = {product.slug for product in profiles.values()}
+    return {old: slug for old, slug in moved.items() if old not in borne}
