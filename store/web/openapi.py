@@ -42,11 +42,10 @@ REFERENCE = "#/components/schemas/{name}"
 Examples = dict[str, Any]
 """By operation id: the values of the parameters, and the answer they bring, its lists shortened."""
 
-_PLAIN = {
-    304: "Not modified: the copy named by If-None-Match is current.",
-    308: "The slug has a new one, or something is written in lower case; Location holds the "
-    "address.",
-}
+_UNCHANGED = "Not modified: the copy named by If-None-Match is current."
+_MOVED = (
+    "The slug has a new one, or something is written in lower case; Location holds the address."
+)
 _ALWAYS = (400, 500, 503)
 """Problems that any operation can answer: everywhere the Host is checked, and history needed."""
 
@@ -129,11 +128,7 @@ def get_readme(view: View, query: Query) -> str:  # noqa: ARG001
 
     What the data is, how to find, quote and attribute it.
     """
-    described = [
-        {"name": route.name, "path": route.path, "summary": route.summary,
-         "description": route.description, "parameters": parameters(route.query, route.rule)}
-        for route in ENDPOINTS
-    ]  # fmt: skip
+    described = [(route, parameters(route.query, route.rule)) for route in ENDPOINTS]
     return render("agents.md", view, endpoints=described, examples=examples(view))
 
 
@@ -184,11 +179,11 @@ def _operation(
 ) -> dict[str, Any]:
     responses: dict[str, Any] = {
         "200": _success(endpoint, schema, example),
-        "304": {"description": _PLAIN[304], "headers": _VALIDATORS},
+        "304": {"description": _UNCHANGED, "headers": _VALIDATORS},
     }
     # A format in upper case is redirected, as a slug in a query is.
     if endpoint.moves or "format" in endpoint.query.__struct_fields__:
-        responses["308"] = {"description": _PLAIN[308], "headers": _LOCATION}
+        responses["308"] = {"description": _MOVED, "headers": _LOCATION}
     for status in sorted({*_ALWAYS, *endpoint.problems}):
         codes = [f"`{code}`" for code, (of, _) in errors.CODES.items() if of == status]
         responses[str(status)] = {
