@@ -147,7 +147,8 @@ class Body:
     def _common(self) -> list[tuple[str, str]]:
         """The headers of every form but those of its content; only what is there has a tag."""
         tags = {"ETag": self.etag, "Vary": "Accept-Encoding"} if self.status == OK else {}
-        common = {"Cache-Control": CACHE_CONTROL, **tags, **ANY_ORIGIN, **self._headers}
+        cache_control = CACHE_CONTROL if self.may_be_kept else "no-store"
+        common = {"Cache-Control": cache_control, **tags, **ANY_ORIGIN, **self._headers}
         return [pair for pair in common.items() if pair[0] != "Content-Type"]
 
     @cached_property

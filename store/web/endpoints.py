@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Struct
 
-from store.web.answers import CACHE_CONTROL, THOROUGH, Body, Route, newest
+from store.web.answers import THOROUGH, Body, Route, newest
 from store.web.shapes import JsonObject
 from store.web.view import View
 
@@ -87,7 +87,6 @@ def endpoint(  # noqa: PLR0913 - each is a fact of its own
             type_ = MEDIA_TYPES.get(getattr(query, "format", "json"), JSON)
             headers = {
                 "Content-Type": type_ if media_type == JSON else media_type,
-                "Cache-Control": CACHE_CONTROL if result.may_be_kept else "no-store",
                 "Link": view.link(page(view, query), result.following),
             }
             body = write(result.value, query)

@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 from flask import Request, request
 
 from store.text import MAX_SLUG
-from store.web.answers import CACHE_CONTROL, Body, Route, newest
+from store.web.answers import Body, Route, newest
 from store.web.errors import Refused, Suggestion
 from store.web.queries import Query
 from store.web.rendering import HTML, render_page
@@ -43,12 +43,10 @@ def page(
 
     def encode(view: View, query: Any, context: Mapping[str, Any]) -> Body:
         link = view.page_link(same(view, query) if same else None)
-        may_be_kept = context.get("may_be_kept", True)
-        # Not kept: the sentence model was busy, and may answer the next time.
-        cache_control = CACHE_CONTROL if may_be_kept else "no-store"
-        headers = {"Content-Type": media_type, "Cache-Control": cache_control, "Link": link}
+        headers = {"Content-Type": media_type, "Link": link}
         body = render_page(context.get("template", template), view, **context)
-        return Body(body, headers, may_be_kept=may_be_kept)
+        # Not kept: the sentence model was busy, and may answer the next time.
+        return Body(body, headers, may_be_kept=context.get("may_be_kept", True))
 
     return _route(rule, encode, basis, needs_history=needs_history)
 
