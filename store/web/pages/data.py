@@ -6,8 +6,8 @@ its place.
 """
 
 import logging
-import threading
 from collections.abc import Hashable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -55,19 +55,14 @@ class DataFiles:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._dataset: PublishedDataset | None = None
-        self._lock = threading.Lock()
+        self._read = lru_cache(maxsize=1)(self._read_now)
 
     def published(self) -> PublishedDataset:
         """Return the dataset as it is now."""
         folder = (self._directory / manifest.FOLDER / CURRENT).resolve()
         # The folder's tells a new dataset in its place, the manifest's an edit by hand.
         signatures = (signature_at(folder / manifest.MANIFEST), signature_at(folder))
-        dataset = self._dataset
-        if dataset is None or (dataset.folder, dataset.signatures) != (folder, signatures):
-            with self._lock:
-                self._dataset = dataset = self._read(folder, signatures)
-        return dataset
+        return self._read(folder, signatures)
 
     def send(self, name: str) -> Response:
         """Answer ``/data/<name>`` with a file, or the part of it that was asked for."""
@@ -119,7 +114,7 @@ class DataFiles:
 
         return data
 
-    def _read(self, folder: Path, signatures: tuple[Signature | None, ...]) -> PublishedDataset:
+    def _read_now(self, folder: Path, signatures: tuple[Signature | None, ...]) -> PublishedDataset:
         if set(signatures) == {None}:
             return PublishedDataset(folder, signatures)
         problems = tuple(manifest.problems(self._directory))
