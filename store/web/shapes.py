@@ -235,8 +235,8 @@ class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
         ),
     ]
     asked: Annotated[str, doc("How the models were asked, in a sentence: with web search or not.")]
-    models: Annotated[list[str], doc("The models that took part.")]
-    missing: Annotated[list[str], doc("Configured models without a counted answer.")]
+    models: Annotated[tuple[str, ...], doc("The models that took part.")]
+    missing: Annotated[tuple[str, ...], doc("Configured models without a counted answer.")]
     consensus: Annotated[str | None, doc("Sentence that says who agrees on #1.")]
     disagreement: Annotated[str | None, doc("Sentence that says who differs.")]
     agreement: Agreement | None
