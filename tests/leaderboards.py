@@ -40,7 +40,8 @@ def answer(
         caveat=said.caveat,
         id=f"{model} {at}",
     )
-    return ResolvedAnswer(model, said.question, said, tuple(pick.product for pick in picks), ())
+    resolved = {(pick.product, pick.domain): pick.product for pick in picks}
+    return ResolvedAnswer.of(said, builders.category(), resolved)
 
 
 def counted(

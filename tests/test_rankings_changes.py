@@ -34,7 +34,8 @@ def weekly(picks: str, model: str = "A", question: str = "What is best?") -> lis
 
 def asking(answers: list[ResolvedAnswer], question: str = "What is best?") -> list[ResolvedAnswer]:
     """The same answers to this question."""
-    return [msgspec.structs.replace(each, question=question) for each in answers]
+    replace = msgspec.structs.replace
+    return [replace(each, key=replace(each.key, question=question)) for each in answers]
 
 
 def test_a_change_names_both_polls_and_the_models_own_reason() -> None:

@@ -73,8 +73,8 @@ def reigns_of(answers: Iterable[ResolvedAnswer]) -> list[list[Reign]]:
     """Return the reigns of each model, by wording and instrument, oldest first."""
     daily: dict[tuple[str, str, str | None], dict[str, ResolvedAnswer]] = {}
     for answered in answers:
-        poll = answered.poll
-        key, day = (answered.model, answered.question, poll.instrument or None), poll.polled_at[:10]
+        key = answered.model, answered.question, answered.key.instrument
+        day = answered.polled_at[:10]
         of_one = daily.setdefault(key, {})
         of_one.pop(day, None)  # so that the newest of a day comes last
         of_one[day] = answered
@@ -142,7 +142,7 @@ def _changes_in(slug: str, reigns: Sequence[Reign]) -> Iterator[Change]:
             previous=before[-1].first,
             current=reign[0].first,
             reason=poll.reason,
-            previous_at=before[-1].poll.polled_at,
+            previous_at=before[-1].polled_at,
             current_at=poll.polled_at,
             confirmed=lasting,
             version=VersionChange.of(poll.model, before[-1].poll.served_model, poll.served_model),

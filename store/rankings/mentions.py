@@ -62,9 +62,8 @@ def recent(answers: Sequence[ResolvedAnswer]) -> Cells:
     cells: dict[tuple[str, str, str | None], list[CellPoll]] = {}
     oldest: dict[tuple[str, str, str | None], str] = {}
     for answered in reversed(answers):  # the newest tells where the windows may end
-        poll = answered.poll
-        cell = answered.model, answered.question, poll.instrument or None
-        date = poll.polled_at[:10]
+        cell = answered.model, answered.question, answered.key.instrument
+        date = answered.polled_at[:10]
         if date >= oldest.get(cell, ""):
             day = dt.date.fromisoformat(date)
             if cell not in oldest:

@@ -30,40 +30,11 @@ def points(rank: int) -> int:
     return PLACES + 1 - rank
 
 
-# Answers and entries are many and form no cycles, so the collector is spared them.
-class ResolvedAnswer(Struct, frozen=True, gc=False):
-    """A model's answer with its names resolved: ``products`` are those of the poll's ranking.
-
-    ``question`` is the wording that it answers, equivalent ones being one.
-    """
-
-    model: str
-    question: str
-    poll: Poll
-    products: tuple[ProductId, ...]
-    missed: tuple[ProductId, ...]
-
-    @classmethod
-    def of(cls, poll: Poll, category: Category, resolved: Mapping[Spelling, ProductId]) -> Self:
-        """Return a successful poll's answer."""
-        products = [resolved[pick.product, pick.domain] for pick in poll.ranking]
-        missed = [resolved[miss.product, None] for miss in poll.missed]
-        question = category.wording(poll.question)
-        return cls(poll.model, question, poll, tuple(products), tuple(missed))
-
-    @property
-    def polled_at(self) -> str:
-        """Its time of history."""
-        return self.poll.polled_at
-
-    @property
-    def first(self) -> ProductId:
-        """The product that the model ranks #1."""
-        return self.products[0]
-
-
 class RunKey(Struct, frozen=True):
-    """The things that all answers of a run have in common; ``None`` equals ``None``."""
+    """The things that all answers of a run have in common; ``None`` equals ``None``.
+
+    ``question`` is the wording that they answer, equivalent ones being one.
+    """
 
     model: str
     question: str
@@ -71,6 +42,7 @@ class RunKey(Struct, frozen=True):
     version: str | None
 
 
+# Answers and entries are many and form no cycles, so the collector is spared them.
 class LoggedAnswer(Struct, frozen=True, gc=False):
     """One answer as a log has it; ``polled_at`` is the time of history."""
 
@@ -89,8 +61,39 @@ class LoggedAnswer(Struct, frozen=True, gc=False):
         return self.key.question
 
 
-A = TypeVar("A", ResolvedAnswer, LoggedAnswer)
-"""An answer, either with its texts or as a log has it; counting needs no more than both have."""
+class ResolvedAnswer(LoggedAnswer, frozen=True, gc=False):
+    """An answer with its texts; ``products`` are those of the poll's ranking."""
+
+    poll: Poll
+    products: tuple[ProductId, ...]
+    missed: tuple[ProductId, ...]
+
+    @classmethod
+    def of(cls, poll: Poll, category: Category, resolved: Mapping[Spelling, ProductId]) -> Self:
+        """Return a successful poll's answer."""
+        question, instrument = category.wording(poll.question), poll.instrument or None
+        products = [resolved[pick.product, pick.domain] for pick in poll.ranking]
+        places: list[ProductId | None] = [None] * PLACES
+        for product, pick in zip(products, poll.ranking, strict=True):
+            if product not in places:  # one named twice keeps its better rank
+                places[pick.rank - 1] = product
+        return cls(
+            RunKey(poll.model, question, instrument, poll.served_model),
+            poll.polled_at,
+            tuple(places),
+            poll,
+            tuple(products),
+            tuple([resolved[miss.product, None] for miss in poll.missed]),
+        )
+
+    @property
+    def first(self) -> ProductId:
+        """The product that the model ranks #1."""
+        return self.products[0]
+
+
+A = TypeVar("A", bound=LoggedAnswer)
+"""An answer, with its texts or as a log has it."""
 
 
 class CountedAnswer(Struct, frozen=True, gc=False):

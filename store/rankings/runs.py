@@ -17,7 +17,7 @@ from typing import Literal, Self
 
 from msgspec import Struct
 
-from store.rankings.merging import PLACES, LoggedAnswer, ResolvedAnswer, RunKey, points
+from store.rankings.merging import PLACES, LoggedAnswer, RunKey, points
 from store.rankings.names import ProductId
 
 DAY = 86_400
@@ -65,22 +65,17 @@ class AnswerLog(Struct, frozen=True, gc=False):
     places: array[int]
 
     @classmethod
-    def of(cls, answers: Iterable[ResolvedAnswer]) -> Self:
+    def of(cls, answers: Iterable[LoggedAnswer]) -> Self:
         """Write down answers, oldest first."""
         products: dict[ProductId, int] = {}
         keys: dict[RunKey, int] = {}
         key_numbers, times, rows = array("I"), array("q"), array("I")
         for answer in answers:
-            poll = answer.poll
-            key = RunKey(answer.model, answer.question, poll.instrument or None, poll.served_model)
-            key_numbers.append(keys.setdefault(key, len(keys)))
-            times.append(int(datetime.fromisoformat(poll.polled_at).timestamp()))
-            row = [0] * PLACES
-            for product, pick in zip(answer.products, poll.ranking, strict=True):
-                number = products.setdefault(product, len(products) + 1)
-                if number not in row:  # one named twice keeps its better rank
-                    row[pick.rank - 1] = number
-            rows.extend(row)
+            key_numbers.append(keys.setdefault(answer.key, len(keys)))
+            times.append(int(datetime.fromisoformat(answer.polled_at).timestamp()))
+            for product in answer.places:
+                number = products.setdefault(product, len(products) + 1) if product else 0
+                rows.append(number)
         narrow = array("H", rows) if len(products) <= MOST_PRODUCTS else rows
         return cls(tuple(products), tuple(keys), key_numbers, times, narrow)
 

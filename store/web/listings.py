@@ -172,7 +172,7 @@ def get_instruments(view: View, query: Query) -> InstrumentList:  # noqa: ARG001
     """
     snapshot = view.snapshot
     counted = Counter(
-        answer.answered.poll.instrument
+        answer.answered.key.instrument
         for board in snapshot.summary.ranked
         for answer in board.counted
     )

@@ -115,7 +115,7 @@ def _obstacle(before: Leaderboard, after: Leaderboard) -> str | None:
 
 
 def _instruments(board: Leaderboard) -> dict[str, str | None]:
-    return {answer.model: answer.answered.poll.instrument or None for answer in board.counted}
+    return {answer.model: answer.answered.key.instrument for answer in board.counted}
 
 
 def _support(board: Leaderboard, model: str, now: ProductId, before: ProductId, view: View) -> str:
