@@ -133,10 +133,18 @@ class Body:
     def response(self, environ: Mapping[str, str]) -> Response:
         """Answer a request: 304 to who has it, compressed to who accepts that."""
         if self.status == OK and _is_current(environ, self.etag):
-            return FinalResponse("304 NOT MODIFIED", Headers(self._unchanged))
+            return FinalResponse("304 NOT MODIFIED", Headers([*self._common, *NOSNIFF.items()]))
+        content, encoding = self.content, dict[str, str]()
         if self._is_compressible and _prefers_gzip(environ.get("HTTP_ACCEPT_ENCODING", "")):
-            return FinalResponse("200 OK", Headers(self._compressed), self.gzipped)
-        return FinalResponse(self.status, Headers(self._plain), self.content)
+            content, encoding = self.gzipped, {"Content-Encoding": "gzip"}
+        media_type = self._headers.get("Content-Type", "")
+        headers = {
+            **({"Content-Type": media_type} if media_type else {}),
+            **security_headers(media_type),
+            "Content-Length": str(len(content)),
+            **encoding,
+        }
+        return FinalResponse(self.status, Headers([*self._common, *headers.items()]), content)
 
     @cached_property
     def _is_compressible(self) -> bool:
@@ -150,24 +158,6 @@ class Body:
         cache_control = CACHE_CONTROL if self.may_be_kept else "no-store"
         common = {"Cache-Control": cache_control, **tags, **ANY_ORIGIN, **self._headers}
         return [pair for pair in common.items() if pair[0] != "Content-Type"]
-
-    @cached_property
-    def _unchanged(self) -> list[tuple[str, str]]:
-        return [*self._common, *NOSNIFF.items()]
-
-    @cached_property
-    def _plain(self) -> list[tuple[str, str]]:
-        return self._with_length(self.content)
-
-    @cached_property
-    def _compressed(self) -> list[tuple[str, str]]:
-        return [*self._with_length(self.gzipped), ("Content-Encoding", "gzip")]
-
-    def _with_length(self, content: bytes) -> list[tuple[str, str]]:
-        media_type = self._headers.get("Content-Type", "")
-        type_ = [("Content-Type", media_type)] if media_type else []
-        length = ("Content-Length", str(len(content)))
-        return [*self._common, *type_, *security_headers(media_type).items(), length]
 
 
 class Route(Struct, frozen=True, kw_only=True):
