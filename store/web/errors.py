@@ -140,8 +140,15 @@ class Refused(Exception):
 
 def problem(refused: Refused, path: str = "") -> ProblemDetails:
     """Return the body of an error answer, to the request at hand or for another path."""
-    return ProblemDetails.like(
-        refused, type="about:blank", title=refused.phrase, instance=path or _instance()
+    return ProblemDetails(
+        type="about:blank",
+        title=refused.phrase,
+        status=refused.status,
+        detail=refused.detail,
+        instance=path or _instance(),
+        code=refused.code,
+        errors=refused.errors,
+        suggestions=refused.suggestions,
     )
 
 

@@ -127,9 +127,10 @@ def category_items(
 ) -> list[CategoryItem]:
     """Return the categories of a topic or a part of one, or all, that are as a query asks."""
     return [
-        CategoryItem.like(
-            board,
+        CategoryItem(
+            slug=board.slug,
             title=board.category.title,
+            updated=board.updated,
             level=board.certainty.level,
             first=[view.name(product) for product in board.firsts],
             tied=len(board.firsts) > 1,
@@ -148,11 +149,16 @@ def list_topics(view: View, query: Query) -> list[TopicItem]:  # noqa: ARG001
     Topics with their parts and the ranked categories in each; a category may be in several.
     """
     return [
-        TopicItem.like(
-            topic,
+        TopicItem(
+            slug=topic.slug,
+            title=topic.title,
             categories=len(topic.leaderboards),
             parts=[
-                TopicPart.like(part, categories=[board.slug for board in part.leaderboards])
+                TopicPart(
+                    slug=part.slug,
+                    title=part.title,
+                    categories=[board.slug for board in part.leaderboards],
+                )
                 for part in topic.parts
             ],
             page=view.at.topic_page(topic.slug),

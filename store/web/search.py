@@ -175,9 +175,10 @@ def search_results(
             if (product := snapshot.product(hit.slug))
         ],
         related=[
-            RelatedCategory.like(
-                board,
+            RelatedCategory(
+                slug=board.slug,
                 title=board.category.title,
+                question=board.question,
                 page=view.at.category_page(board.slug),
                 api=view.at.category(board.slug),
             )
@@ -188,10 +189,13 @@ def search_results(
 
 
 def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
-    return CategoryHit.like(
-        board,
+    products = view.snapshot.products
+    return CategoryHit(
+        slug=board.slug,
         title=board.category.title,
+        question=board.question,
         verdict=view.verdict(board),
+        updated=board.updated,
         page=view.at.category_page(board.slug),
         api=view.at.category(board.slug),
         score=hit.score,
@@ -200,8 +204,15 @@ def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
         level=board.certainty.level,
         level_sentence=sentences.certainty_sentence(board, view.name),
         top=[
-            TopEntry.like(e, product=view.name(e.product), slug=board.slugs[e.product])
-            for e in board.entries[:TOP]
+            TopEntry(
+                rank=entry.rank,
+                place=entry.place,
+                product=products[entry.product].name,
+                slug=products[entry.product].slug,
+                score=entry.score,
+                tied=entry.tied,
+            )
+            for entry in board.entries[:TOP]
         ],
     )
 
@@ -211,21 +222,25 @@ def _siblings(board: Leaderboard, view: View) -> Siblings | None:
     # The first of its parts stands for all: one address is enough to go on.
     for topic, part in view.snapshot.summary.topics_of.get(board.slug, ()):
         if others := len(part.leaderboards) - 1:  # a part may hold one category
-            return Siblings.like(
-                part,
+            page = f"{view.at.topic_page(topic.slug)}#{part.slug}"
+            api = view.at.topic(topic.slug)
+            return Siblings(
                 count=others,
+                title=part.title,
                 topic=topic.slug,
                 part=part.slug,
-                page=f"{view.at.topic_page(topic.slug)}#{part.slug}",
-                api=view.at.topic(topic.slug),
+                page=page,
+                api=api,
             )
     return None
 
 
 def _brand_hit(product: ProductProfile, hit: Hit, view: View, most_places: int | None) -> BrandHit:
     places = view.standings(product)
-    return BrandHit.like(
-        product,
+    return BrandHit(
+        slug=product.slug,
+        name=product.name,
+        domain=product.domain,
         verdict=view.product_verdict(product, places),
         best_rank=places[0][1].rank if places else 0,
         page=view.at.product_page(product.slug),

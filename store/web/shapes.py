@@ -4,7 +4,7 @@ Names and types of published fields never change; objects may gain fields (store
 Answers).
 """
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
@@ -72,12 +72,6 @@ Page = Annotated[str, doc("Address of the page to link when republishing.", extr
 
 class JsonObject(Struct, frozen=True, kw_only=True, rename="camel"):
     """A JSON object on the wire; snake_case in Python, camelCase in JSON."""
-
-    @classmethod
-    def like(cls, source: object, **others: Any) -> Self:
-        """Return the object whose members are those of a source, but for ``others``."""
-        same = [name for name in cls.__struct_fields__ if name not in others]
-        return cls(**{name: getattr(source, name) for name in same}, **others)
 
 
 class ProductReference(JsonObject, frozen=True, kw_only=True):

@@ -184,9 +184,12 @@ def get_mentions(view: View, query: Tabular) -> MentionList:  # noqa: ARG001
 
 def _mention(view: View, rank: int, product: ProductProfile, leaderboards: int) -> Mention:
     trend = view.snapshot.summary.trends[product.id]
-    return Mention.like(
-        product,
+    return Mention(
         rank=rank,
+        slug=product.slug,
+        name=product.name,
+        domain=product.domain,
+        mentions=product.mentions,
         mentions7d=trend.mentions,
         polls7d=trend.cells,
         mentions_prev7d=trend.mentions_before,
@@ -292,14 +295,17 @@ def _slugs(view: View, query: Changes) -> Collection[str] | None:
 
 
 def _change(view: View, change: changes.Change) -> Change:
-    return Change.like(
-        change,
+    return Change(
         id=change.poll,  # a poll brings one change at most
+        slug=change.slug,
         title=view.snapshot.aggregates[change.slug].category.title,
+        model=change.model,
         from_=view.name(change.previous),
         to=view.name(change.current),
+        reason=change.reason,
         from_date=change.previous_at[:10],
         to_date=change.current_at[:10],
+        confirmed=change.confirmed,
         served_model_from=change.version.before if change.version else None,
         served_model_to=change.version.after if change.version else None,
         page=view.at.category_page(change.slug),
@@ -309,14 +315,14 @@ def _change(view: View, change: changes.Change) -> Change:
 
 def _leader_change(view: View, board: Leaderboard, change: rounds.LeaderChange) -> LeaderChange:
     cause = change.cause
-    return LeaderChange.like(
-        change,
+    return LeaderChange(
         slug=board.slug,
         title=board.category.title,
         from_=view.name(change.before),
         to=view.name(change.after),
         from_date=change.since,
         to_date=change.date,
+        answers=change.answers,
         model=cause.model if cause else None,
         served_model_from=cause.before if cause else None,
         served_model_to=cause.after if cause else None,

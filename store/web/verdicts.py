@@ -67,12 +67,15 @@ def board_of_day(view: View, board: Leaderboard, day: str | None) -> Leaderboard
 
 def verdict_shape(view: View, board: Leaderboard, day: str | None = None) -> wire.CategoryVerdict:
     """Return one category's merged ranking, as of a day if given, and what each model said."""
-    return wire.CategoryVerdict.like(
-        board,
+    return wire.CategoryVerdict(
+        slug=board.slug,
         title=board.category.title,
+        question=board.question,
+        next_question=board.next_question,
         verdict=view.verdict(board),
         quote=sentences.quote(board, view.name, view.site),
         url=view.at.category_page(board.slug),
+        updated=board.updated,
         as_of=day,
         final=as_of.is_final(view.snapshot, day) if day else None,
         asked=sentences.asked(board),
@@ -90,8 +93,10 @@ def verdict_shape(view: View, board: Leaderboard, day: str | None = None) -> wir
             if answer.answered.poll.missed  # documented: only models that named one are keys
         },
         answers={
-            answer.model: wire.AnswerStamp.like(
-                answer, polled_at=answer.answered.polled_at, poll=answer.answered.poll.id
+            answer.model: wire.AnswerStamp(
+                polled_at=answer.answered.poll.polled_at,
+                poll=answer.answered.poll.id,
+                stale=answer.stale,
             )
             for answer in board.counted
         },
@@ -101,8 +106,10 @@ def verdict_shape(view: View, board: Leaderboard, day: str | None = None) -> wir
 def product_record(view: View, product: ProductProfile) -> wire.ProductRecord:
     """Return a product and every leaderboard it appears on."""
     standings = view.standings(product)
-    return wire.ProductRecord.like(
-        product,
+    return wire.ProductRecord(
+        slug=product.slug,
+        name=product.name,
+        domain=product.domain,
         verdict=view.product_verdict(product, standings),
         best_rank=standings[0][1].rank if standings else 0,
         categories=len(standings),
@@ -121,7 +128,13 @@ def _agreement(view: View, board: Leaderboard) -> wire.Agreement | None:
     noise = board.repeatability if board.certainty.contenders else None
     relative = noise.relative_overlap if noise else None
     return wire.Agreement(
-        top1=wire.TopPick.like(agreement, product=product.name, slug=product.slug),
+        top1=wire.TopPick(
+            product=product.name,
+            slug=product.slug,
+            votes=agreement.votes,
+            of=agreement.of,
+            label=agreement.label,
+        ),
         overlap=agreement.overlap,
         self_overlap=round(noise.own_overlap, certainty.DECIMALS) if noise else None,
         relative_overlap=None if relative is None else round(relative, certainty.DECIMALS),
@@ -135,9 +148,11 @@ def _certainty(view: View, board: Leaderboard) -> wire.Certainty:
         product = view.snapshot.products[id_]
         return wire.ProductReference(product=product.name, slug=product.slug)
 
-    return wire.Certainty.like(
-        certain,
+    return wire.Certainty(
+        level=certain.level,
         sentence=sentences.certainty_sentence(board, view.name),
+        answers=certain.answers,
+        runs=dict(certain.runs),
         from_=certain.since,
         to=certain.until,
         leader=reference(certain.leader) if certain.leader else None,
@@ -155,11 +170,16 @@ def _combined(view: View, board: Leaderboard) -> list[wire.RankedEntry]:
     for entry in board.entries:
         id_, product = entry.product, view.snapshot.products[entry.product]
         reason = entry.reason and sentences.cut(entry.reason, sentences.MAX_EXCERPT_CHARS)
-        ranked = wire.RankedEntry.like(
-            entry,
+        ranked = wire.RankedEntry(
+            rank=entry.rank,
+            place=entry.place,
             product=product.name,
             slug=product.slug,
             domain=product.domain,
+            score=entry.score,
+            appearances=entry.appearances,
+            model_ranks=dict(entry.model_ranks),
+            tied=entry.tied,
             reason=reason or None,
             mean_score=round(comparison.mean_points(id_), certainty.DECIMALS)
             if is_measured
@@ -182,12 +202,13 @@ def _is_own(view: View, model: str, product: ProductProfile) -> bool:
 def _picks(view: View, answer: CountedAnswer) -> list[wire.ModelPick]:
     products = view.snapshot.products
     return [
-        wire.ModelPick.like(
-            pick,
+        wire.ModelPick(
+            rank=pick.rank,
             product=products[id_].name,
             named=pick.product,
             slug=products[id_].slug,
             domain=products[id_].domain,
+            reason=pick.reason,
             own_maker=_is_own(view, answer.model, products[id_]),
         )
         for id_, pick in answer.picks.items()
@@ -198,24 +219,28 @@ def _missed(view: View, answer: CountedAnswer) -> list[wire.MissedProduct]:
     # What was only missed, and never ranked, has no page.
     products = map(view.snapshot.products.get, answer.answered.missed)
     return [
-        wire.MissedProduct.like(
-            miss,
+        wire.MissedProduct(
             product=product.name if product else miss.product,
             slug=product.slug if product else None,
+            reason=miss.reason,
         )
         for miss, product in zip(answer.answered.poll.missed, products, strict=True)
     ]
 
 
 def _product_entry(view: View, board: Leaderboard, entry: Entry) -> wire.ProductEntry:
-    return wire.ProductEntry.like(
-        entry,
+    return wire.ProductEntry(
         slug=board.slug,
         title=board.category.title,
+        rank=entry.rank,
+        place=entry.place,
         of=len(board.entries),
+        tied=entry.tied,
+        model_ranks=dict(entry.model_ranks),
         range=board.ranges.get(entry.product),
         level=board.certainty.level,
         level_sentence=sentences.certainty_sentence(board, view.name),
+        reason=entry.reason,
         fixes=[
             wire.Fix(model=answer.model, fix=fix)
             for answer in board.counted
