@@ -211,9 +211,10 @@ def get_labs(view: View, query: Query) -> Labs:  # noqa: ARG001
     def experiment(
         slug: str, texts: ComputedTexts | WrittenExperiment, result: Experiment | WrittenExperiment
     ) -> LabsExperiment:
-        return LabsExperiment.like(
-            texts,
+        return LabsExperiment(
             slug=slug,
+            title=texts.title,
+            method=texts.method,
             finding=result.finding,
             date=str(result.date),
             url=view.at.page(f"labs/{slug}"),

@@ -116,10 +116,7 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
     pair = lookup.pair_in(query.q, view)
-    results["comparison"] = pair and {
-        "sentence": comparisons.in_words(*pair, view),
-        "page": view.at.compare_page(*(product.slug for product in pair)),
-    }
+    results["comparison"] = pair and comparisons.in_short(*pair, view)
     results["related"] = [] if pair else results["related"]
     results["unknownNames"] = [] if pair else lookup.unknown_names(query.q, view)
     results |= {"newsAsked": news is not None, "changesSince": since, **dict.fromkeys(NEWS)}

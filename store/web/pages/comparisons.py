@@ -56,7 +56,13 @@ def products(one: ProductProfile, other: ProductProfile, view: View) -> dict[str
     }
 
 
-def in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
+def in_short(one: ProductProfile, other: ProductProfile, view: View) -> dict[str, str]:
+    """Return how two products stand to each other in a few sentences, and the page with more."""
+    page = view.at.compare_page(one.slug, other.slug)
+    return {"sentence": _in_words(one, other, view), "page": page}
+
+
+def _in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
     """Return how two products stand to each other, in three sentences."""
     compared = products(one, other, view)
     shared, higher, ahead = len(compared["meetings"]), compared["higher"], compared["ahead"]
