@@ -7,7 +7,7 @@ import builders
 
 from store.rankings import agreement, merging
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.merging import CountedAnswer, Entry, ResolvedAnswer, count
+from store.rankings.merging import CountedAnswer, Entry, ResolvedAnswer
 from store.rankings.runs import AnswerLog
 from store.records import Pick, Poll, Site
 
@@ -48,7 +48,10 @@ def counted(
     lists: Mapping[str, str | Sequence[str | None]], stale: str = ""
 ) -> tuple[CountedAnswer, ...]:
     """The counted answers of models by name; ``stale`` names those that lag behind."""
-    return count((answer(model, named), model in stale.split()) for model, named in lists.items())
+    return tuple(
+        CountedAnswer(answer(model, named), model in stale.split())
+        for model, named in lists.items()
+    )
 
 
 def board(answers: Sequence[CountedAnswer], configured: int | None = None) -> Leaderboard:
@@ -75,5 +78,5 @@ def board(answers: Sequence[CountedAnswer], configured: int | None = None) -> Le
 
 def merged(answers: Sequence[CountedAnswer]) -> tuple[Entry, ...]:
     """The merged ranking; each product's slug is its name in lower case."""
-    products = {product for each in answers for product in each.picks}
+    products = {product for each in answers for product in each.answered.picks}
     return merging.merge(answers, {product: product.lower() for product in products})

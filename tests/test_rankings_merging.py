@@ -26,7 +26,7 @@ def counting(latest: dict[str, ResolvedAnswer], *models: str) -> list[tuple[str,
     selected = counting_answers(
         Wording("What is best?", latest, ""), models, Site(version=1, name="Test")
     )
-    return [(answer.model, stale) for answer, stale in selected.answers] if selected else []
+    return [(each.model, each.stale) for each in selected.answers] if selected else []
 
 
 def test_ages_are_measured_from_the_newest_answer_of_the_category() -> None:

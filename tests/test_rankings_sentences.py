@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from leaderboards import answer, counted
 
 from store.rankings import sentences
-from store.rankings.merging import CountedAnswer, count
+from store.rankings.merging import CountedAnswer
 from store.records import Site
 
 SOURCE = "https://rankings.example/best/pens (Test, CC BY 4.0)"
@@ -38,8 +38,8 @@ def board(answers: Sequence[CountedAnswer], configured: int | None = None) -> st
 def said(**models: str | dict[str, Any]) -> tuple[CountedAnswer, ...]:
     """Answers of models, each a list, or a list and what else its poll holds."""
     polls = {m: {"picks": told} if isinstance(told, str) else told for m, told in models.items()}
-    return count(
-        (answer(model, **{"products": poll.pop("picks"), **poll}), False)
+    return tuple(
+        CountedAnswer(answer(model, **{"products": poll.pop("picks"), **poll}), stale=False)
         for model, poll in polls.items()
     )
 

@@ -15,14 +15,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from store.counting import history_files, under_present_names
-from store.rankings.merging import (
-    ResolvedAnswer,
-    Wordings,
-    count,
-    merge,
-    points,
-    standing_wording,
-)
+from store.rankings.merging import ResolvedAnswer, Wordings, merge, points, standing_wording
 from store.records import Poll
 from store.snapshot import Snapshot
 
@@ -114,7 +107,7 @@ def rankings_by_day(
             collected.add(ResolvedAnswer.of(successes[place], aggregate.category, resolved))
         newest = successes[places[-1]].polled_at if places else None
         standing = standing_wording(collected.all(), newest, snapshot.models, site)
-        for entry in merge(count(standing.answers), slugs) if standing else ():
+        for entry in merge(standing.answers, slugs) if standing else ():
             yield (
                 slug,
                 day,

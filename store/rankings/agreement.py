@@ -121,7 +121,7 @@ def measure(counted: Sequence[CountedAnswer], entries: Sequence[Entry]) -> Agree
     firsts = [answer.answered.first for answer in counted]
     top = max((entry.product for entry in entries), key=firsts.count)  # of equals, the higher one
     votes, of = firsts.count(top), len(firsts)
-    lists = {answer.model: list(answer.picks) for answer in counted}
+    lists = {answer.model: list(answer.answered.picks) for answer in counted}
     overlaps = {  # by name, so that the order of the configuration changes nothing
         (first, second): average_overlap(lists[first], lists[second])
         for first, second in combinations(sorted(lists), 2)

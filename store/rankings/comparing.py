@@ -56,7 +56,8 @@ def preferences(
     counts: dict[str, tuple[int, int]] = {}
     for meeting in meetings:
         for answer in meeting.board.counted:
-            order = [product for product in answer.picks if product in (one, other)]  # best first
+            picks = answer.answered.picks  # best first
+            order = [product for product in picks if product in (one, other)]
             if order:
                 mine, its = counts.get(answer.model, (0, 0))
                 counts[answer.model] = (mine + (order[0] == one), its + (order[0] == other))

@@ -134,7 +134,7 @@ def board(
     if standing is None:
         return None
     current = answers.category.question
-    counted = merging.count(standing.answers)
+    counted = standing.answers
     entries = merging.merge(counted, slugs)
     models_counted = {answer.model for answer in counted}
     states = [answers.states[model] for model in models if model in answers.states]

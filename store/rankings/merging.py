@@ -91,21 +91,32 @@ class ResolvedAnswer(LoggedAnswer, frozen=True, gc=False):
         """The product that the model ranks #1."""
         return self.products[0]
 
+    @property
+    def picks(self) -> dict[ProductId, Pick]:
+        """Its picks by product, best first; a product named twice keeps its better rank."""
+        picks: dict[ProductId, Pick] = {}
+        for product, pick in zip(self.products, self.poll.ranking, strict=True):
+            picks.setdefault(product, pick)
+        return picks
+
 
 A = TypeVar("A", bound=LoggedAnswer)
 """An answer, with its texts or as a log has it."""
 
 
-class CountedAnswer(Struct, frozen=True, gc=False):
-    """An answer that counts towards the ranking; stale when it lags far behind the newest.
+class Counted(Struct, Generic[A], frozen=True, gc=False):
+    """An answer that counts towards the ranking; stale when it lags far behind the newest."""
 
-    ``picks`` are by product, best first; a product named twice keeps its better rank.
-    """
-
-    model: str
-    answered: ResolvedAnswer
-    picks: Mapping[ProductId, Pick]
+    answered: A
     stale: bool
+
+    @property
+    def model(self) -> str:
+        """The assistant that gave it."""
+        return self.answered.model
+
+
+CountedAnswer = Counted[ResolvedAnswer]
 
 
 class Entry(Struct, frozen=True, gc=False):
@@ -140,11 +151,11 @@ class Wording(Struct, Generic[A], frozen=True):
 class StandingWording(Struct, Generic[A], frozen=True):
     """A wording that a ranking may rest on, with the answers to it that count.
 
-    ``answers`` stand with whether each is stale; ``newest`` is the time of the newest.
+    ``newest`` is the time of the newest of them.
     """
 
     question: str
-    answers: tuple[tuple[A, bool], ...]
+    answers: tuple[Counted[A], ...]
     newest: str
 
 
@@ -209,7 +220,7 @@ def counting_answers(
     fresh_since = _days_before(newest, site.stale_after_days)
     counted_since = _days_before(newest, site.drop_after_days)
     answers = [
-        (answer, answer.polled_at < fresh_since)
+        Counted(answer, answer.polled_at < fresh_since)
         for answer in sorted(present, key=lambda answer: models.index(answer.model))
         if answer.polled_at >= counted_since
     ]
@@ -217,7 +228,7 @@ def counting_answers(
 
 
 def _takes_over(wording: Wording[A], standing: StandingWording[A], newest: str | None) -> bool:
-    if all(answer.model in wording.latest for answer, _ in standing.answers):
+    if all(answer.model in wording.latest for answer in standing.answers):
         return True
     return newest is not None and wording.first_at <= _days_before(newest, TAKEOVER_DAYS)
 
@@ -225,18 +236,6 @@ def _takes_over(wording: Wording[A], standing: StandingWording[A], newest: str |
 def _days_before(time: str, days: int) -> str:
     """Return the time some days before another, as history writes it; these compare as text."""
     return rfc3339(dt.datetime.fromisoformat(time) - dt.timedelta(days))
-
-
-def count(answers: Iterable[tuple[ResolvedAnswer, bool]]) -> tuple[CountedAnswer, ...]:
-    """Return answers that count, each given with whether it is stale, by their products."""
-    counted = []
-    for answer, stale in answers:
-        picks: dict[ProductId, Pick] = {}
-        for product, pick in zip(answer.products, answer.poll.ranking, strict=True):
-            # Two spellings of one product in a list: the better rank is its rank.
-            picks.setdefault(product, pick)
-        counted.append(CountedAnswer(answer.model, answer, picks, stale))
-    return tuple(counted)
 
 
 def merged_first(
@@ -259,7 +258,7 @@ def merge(counted: Sequence[CountedAnswer], slugs: Mapping[ProductId, str]) -> t
     """Return the merged ranking, best first; ``slugs`` break ties that nothing else breaks."""
     picks: dict[ProductId, dict[str, Pick]] = {}
     for answer in counted:
-        for product, pick in answer.picks.items():
+        for product, pick in answer.answered.picks.items():
             # By model in the configured order, which so decides whose reason is told.
             picks.setdefault(product, {})[answer.model] = pick
     merits = {product: merit([p.rank for p in own.values()]) for product, own in picks.items()}

@@ -73,7 +73,7 @@ def follow(
         standing = standing_wording(wordings.all(), last, models, site)
         if standing is None:
             continue
-        places = {answer.model: answer.places for answer, _ in standing.answers}
+        places = {answer.model: answer.answered.places for answer in standing.answers}
         first, is_tied = merged_first(places.values(), slugs)
         current = {model: runs[standing.question, model] for model in places}
         comparison = Comparison(list(current.values()), slugs)

@@ -213,7 +213,7 @@ def _picks(view: View, answer: CountedAnswer) -> list[wire.ModelPick]:
             reason=pick.reason,
             own_maker=_is_own(view, answer.model, products[id_]),
         )
-        for id_, pick in answer.picks.items()
+        for id_, pick in answer.answered.picks.items()
     ]
 
 
@@ -246,7 +246,7 @@ def _product_entry(view: View, board: Leaderboard, entry: Entry) -> wire.Product
         fixes=[
             wire.Fix(model=answer.model, fix=fix)
             for answer in board.counted
-            if (pick := answer.picks.get(entry.product))
+            if (pick := answer.answered.picks.get(entry.product))
             for fix in pick.fixes
         ],
         api=view.at.category(board.slug),
