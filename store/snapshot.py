@@ -197,7 +197,8 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
         return before
     sightings = _sightings(readings)
     profiles, slugs = _products(old, catalogue, sightings)
-    snapshot = Snapshot(
+    snapshot = replace(
+        old,
         catalogue=catalogue,
         ledger=ledger,
         names=names,
@@ -205,10 +206,7 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
         sightings=sightings,
         products=profiles,
         product_slugs=slugs,
-        leaderboards=old.leaderboards,
-        summary=old.summary,
         step=old.step + 1,
-        board_steps={},
     )
     boards = _leaderboards(old, snapshot)
     return replace(
