@@ -114,11 +114,6 @@ class Leaderboard(Struct, frozen=True, dict=True):
         """The likeness of answers to one question; made when first needed, in a millisecond."""
         return agreement.repeatability(self.windows)
 
-    @property
-    def configured(self) -> int:
-        """The number of models that are asked, whether they answered or not."""
-        return len(self.counted) + len(self.missing)
-
 
 def leader_changes(boards: Iterable[Leaderboard]) -> list[tuple[Leaderboard, LeaderChange]]:
     """Return the changes of rankings' leaders, newest first."""
