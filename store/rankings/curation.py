@@ -7,6 +7,7 @@ follows from an edit. rapidfuzz is used here alone, and never to merge (store/RE
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -172,13 +173,10 @@ def queue(
         near = {other.profile.id for block in product.blocks for other in blocks[block]}
         candidates = [products[id_] for id_ in sorted(near) if _may_be(product, products[id_])]
         options = [_suggestion(product, candidate, categories) for candidate in candidates]
-        if best := max(filter(None, options), key=_strength, default=None):
-            suggestions.append(best)
+        known = [option for option in options if option]
+        if known:
+            suggestions.append(max(known, key=attrgetter("weight", "likeness", "known.mentions")))
     return sorted(suggestions, key=lambda s: (-s.weight, -s.product.mentions, s.product.slug))
-
-
-def _strength(suggestion: MergeSuggestion) -> tuple[int, int, int]:
-    return suggestion.weight, suggestion.likeness, suggestion.known.mentions
 
 
 def _may_be(product: _Product, candidate: _Product) -> bool:

@@ -1,7 +1,7 @@
 """The pages of a product: its rankings, and the polls that named it."""
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice, takewhile
 from typing import Any
 
@@ -80,7 +80,8 @@ def product_mentions(view: View, product: ProductProfile) -> list[ProductMention
 
 def _product_mentions(view: View, product: ProductProfile, slug: str) -> Iterator[ProductMention]:
     """Yield the polls of a category that named a product, newest first, read as they are taken."""
-    stats = view.snapshot.aggregates[slug].product_stats[product.id]
+    aggregate = view.snapshot.aggregates[slug]
+    resolved, stats = aggregate.resolved, aggregate.product_stats[product.id]
     spellings = [msgspec.json.encode(spelling) for spelling in stats.spellings]
     left = stats.mentions  # of a long history most lines need not be read
     for line in _lines(view, slug):
@@ -89,7 +90,8 @@ def _product_mentions(view: View, product: ProductProfile, slug: str) -> Iterato
             continue
         former_names = view.snapshot.catalogue.former_names
         [poll] = under_present_names([POLL_DECODER.decode(line)], former_names)
-        if pick := _pick(view, poll.ranking, product, slug):
+        own = (p for p in poll.ranking if resolved.get((p.product, p.domain)) == product.id)
+        if pick := next(own, None):
             yield ProductMention(slug, poll, pick)
             left -= 1
             if left == 0:
@@ -102,13 +104,6 @@ def _lines(view: View, slug: str) -> Iterator[bytes]:
     positions = index.newest(None, len(index.models))
     for start in range(0, len(positions), PIECE):
         yield from view.lines(index, positions[start : start + PIECE])
-
-
-def _pick(view: View, ranking: Iterable[Pick], product: ProductProfile, slug: str) -> Pick | None:
-    """Return where in a ranking a product stands."""
-    resolved = view.snapshot.aggregates[slug].resolved
-    own = (p for p in ranking if resolved.get((p.product, p.domain)) == product.id)
-    return next(own, None)
 
 
 ROUTES: tuple[Route, ...] = (product, product_polls)
