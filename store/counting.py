@@ -63,7 +63,7 @@ class LineIndex(Struct, frozen=True):
         return None
 
 
-class Basis(Struct, frozen=True):
+class ReadingBasis(Struct, frozen=True):
     """Everything that a reading follows from except the bytes of its files and products' names."""
 
     files: tuple[str, ...]
@@ -72,22 +72,23 @@ class Basis(Struct, frozen=True):
     withheld: Mapping[str, Withholding]
 
 
-class Reading(Struct, frozen=True):
+class CategoryHistory(Struct, frozen=True):
     """All that was read from the history files of one category, or of a deleted one.
 
     ``signatures`` are those of the files as they were read, with ``None`` for a file that is not
-    there. All is ``None`` while a file cannot be read or has lost lines; then the rest is as it
-    last was, without ``poll_states``, or empty if it would no longer be the same on this basis.
+    there. The whole of it is ``None`` while a file cannot be read or has lost lines; the other
+    fields then keep their last values, but for ``poll_states``, or are empty if they would no
+    longer be the same on this basis.
     """
 
     signatures: tuple[Signature | None, ...] | None
-    basis: Basis
+    basis: ReadingBasis
     damage: tuple[Problem, ...]
     line_index: LineIndex | None = None
     aggregate: CategoryAggregate | None = None
     poll_states: PollStates | None = None
 
-    def holds(self, basis: Basis, names: Names) -> bool:
+    def holds(self, basis: ReadingBasis, names: Names) -> bool:
         """Return whether all that was read would be the same on this basis and by these names."""
         aggregate = self.aggregate
         return (
@@ -98,8 +99,12 @@ class Reading(Struct, frozen=True):
 
 
 def read_category(
-    slug: str, basis: Basis, names: Names, read: Callable[[str], Log], before: Reading | None
-) -> Reading:
+    slug: str,
+    basis: ReadingBasis,
+    names: Names,
+    read: Callable[[str], Log],
+    before: CategoryHistory | None,
+) -> CategoryHistory:
     """Read the history files of a category; ``before`` is the last reading of them."""
     logs = [read(file) for file in basis.files]
     stored, problems = sound_polls(logs, basis.withheld)
@@ -107,7 +112,7 @@ def read_category(
     damage = tuple(dict.fromkeys([*unread, *problems]))
     if unread:  # what was known stays, unless an edit has made it another answer
         if before is None or not before.holds(basis, names):
-            return Reading(None, basis, damage)
+            return CategoryHistory(None, basis, damage)
         if before.signatures is None and before.damage == damage:
             return before
         return msgspec.structs.replace(before, signatures=None, damage=damage, poll_states=None)
@@ -118,7 +123,7 @@ def read_category(
     counted = [poll for i, poll in enumerate(polls) if i not in withheld] if withheld else polls
     aggregate = aggregates.read(slug, basis.category, counted, names)
     ever = aggregate.states if counted is polls else None
-    return Reading(
+    return CategoryHistory(
         signatures=tuple(log.signature for log in logs),
         basis=basis,
         damage=damage,
@@ -129,7 +134,7 @@ def read_category(
 
 
 def _line_index(
-    logs: Sequence[Log], ordered: Sequence[PollLine], polls: Sequence[Poll], basis: Basis
+    logs: Sequence[Log], ordered: Sequence[PollLine], polls: Sequence[Poll], basis: ReadingBasis
 ) -> LineIndex:
     files, withheld = basis.files, basis.withheld
     return LineIndex(

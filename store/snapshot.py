@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from store.counting import (
-    Basis,
+    CategoryHistory,
     LineIndex,
-    Reading,
+    ReadingBasis,
     deleted_slugs,
     history_files,
     read_category,
@@ -66,7 +66,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     catalogue: Catalogue
     ledger: Ledger
     names: Names
-    readings: Mapping[str, Reading]
+    readings: Mapping[str, CategoryHistory]
     sightings: Mapping[ProductId, Mapping[str, ProductStats]]
     products: Mapping[ProductId, ProductProfile]
     product_slugs: Mapping[str, ProductId]
@@ -242,20 +242,20 @@ def _readings(
     names: Names,
     signatures: Mapping[str, Signature | None],
     read: Callable[[str], Log],
-) -> dict[str, Reading]:
+) -> dict[str, CategoryHistory]:
     """Return the reading of each category, and of each slug that history holds besides.
 
-    A reading is taken over while the signatures of its files, its :class:`Basis` and what its names
+    A reading is taken over while the signatures of its files, its :class:`ReadingBasis` and what its names
     stand for are the same. A file that the ledger knows and that is gone has the signature
     ``None``.
     """
     deleted = deleted_slugs(catalogue, signatures)
     unknown = {slug: Category(version=1, title=slug, question=slug) for slug in deleted}
     former_names, withheld = catalogue.former_names, catalogue.withheld
-    readings: dict[str, Reading] = {}
+    readings: dict[str, CategoryHistory] = {}
     for slug, category in sorted({**unknown, **catalogue.categories}.items()):
         files = tuple(history_files(slug, catalogue.categories))
-        basis = Basis(files, category, former_names, withheld)
+        basis = ReadingBasis(files, category, former_names, withheld)
         before = old.readings.get(slug)
         is_same = (
             before is not None
@@ -268,7 +268,7 @@ def _readings(
     return readings
 
 
-def _sightings(readings: Mapping[str, Reading]) -> dict[ProductId, dict[str, ProductStats]]:
+def _sightings(readings: Mapping[str, CategoryHistory]) -> dict[ProductId, dict[str, ProductStats]]:
     """Return by product and category what polls say of each product."""
     sightings: dict[ProductId, dict[str, ProductStats]] = {}
     for slug, reading in readings.items():

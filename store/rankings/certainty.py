@@ -45,7 +45,8 @@ MIXTURE = 0.1
 """Robbins' mixing variance: the relation is sharpest after some twenty days."""
 
 CAUTION = 25
-"""Points squared of one cautious observation that is added: equal answers prove no certainty."""
+"""Squared points of one pseudo-observation (five points off), so that equal answers do not give
+zero variance."""
 
 FEWEST_DAYS = 3
 """Days of each assistant's run under which nothing is measured."""

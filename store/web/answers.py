@@ -187,12 +187,12 @@ class Route(Struct, frozen=True, kw_only=True):
         return self.encode(view, query, self.function(view, query))
 
 
-def newest(view: View, **_: str) -> Hashable:
+def snapshot_basis(view: View, **_: str) -> Hashable:
     """Return the basis of what may follow from anything."""
     return view.snapshot.step
 
 
-def of_category(view: View, slug: str) -> Hashable:
+def category_basis(view: View, slug: str) -> Hashable:
     """Return the basis of what follows from one ranking alone: a poll of another changes nothing.
 
     A missing ranking has the snapshot's step, so that it is shown as soon as it is there.

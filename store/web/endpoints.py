@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Struct
 
-from store.web.answers import THOROUGH, Body, Route, newest
+from store.web.answers import THOROUGH, Body, Route, snapshot_basis
 from store.web.shapes import JsonObject
 from store.web.view import View
 
@@ -66,7 +66,7 @@ def endpoint(  # noqa: PLR0913 - each is a fact of its own
     answer: Any = None,
     media_type: str = JSON,
     level: int = THOROUGH,
-    basis: Callable[..., Hashable] = newest,
+    basis: Callable[..., Hashable] = snapshot_basis,
 ) -> Callable[[Callable[[View, Any], Any]], Endpoint]:
     """Make an endpoint of a function.
 

@@ -252,7 +252,7 @@ def product_named(text: str, view: View) -> ProductProfile | None:
     return snapshot.products.get(snapshot.names.resolve(text, None, ()).product) if text else None
 
 
-def pair_in(query: str, view: View) -> tuple[ProductProfile, ProductProfile] | None:
+def compared_products(query: str, view: View) -> tuple[ProductProfile, ProductProfile] | None:
     """Return the two products in a query such as "is x or y better", each exactly as spelled."""
     sides = _sides(query)
     if len(sides) != 2:  # noqa: PLR2004 - what stands before and after

@@ -132,7 +132,7 @@ class SearchResults(JsonObject, frozen=True, kw_only=True):
     ]
 
 
-def of_search(view: View, **_: str) -> tuple[int, str]:
+def search_basis(view: View, **_: str) -> tuple[int, str]:
     """Return the basis of a search: a sentence model may come or go."""
     return view.snapshot.step, view.meaning.edition if view.meaning else ""
 
@@ -142,7 +142,7 @@ def of_search(view: View, **_: str) -> tuple[int, str]:
     "Search",
     page=lambda view, query: view.at.page("search?" + urlencode({"q": query.q})),
     level=QUICK,  # most queries are asked once
-    basis=of_search,
+    basis=search_basis,
 )
 def search(view: View, query: Search) -> Result[SearchResults]:
     """Resolve a topic or a brand.

@@ -243,7 +243,7 @@ def change_list(view: View, query: Changes, most: int) -> ChangeList:
             for board, change in leader_changes(boards)[:most]  # newest first
             if change.date >= since
         ],
-        first_places=first_place_changes(view, boards, since or last_round(view)),
+        first_places=first_place_changes(view, boards, since or last_interval_start(view)),
     )
 
 
@@ -273,7 +273,7 @@ def first_place_changes(
     ]
 
 
-def last_round(view: View) -> str:
+def last_interval_start(view: View) -> str:
     """Return the first UTC day of the last ``poll_every_days`` with answers."""
     newest = date.fromisoformat(as_of.newest_day(view.snapshot) or "0001-12-31")
     return f"{newest - timedelta(days=view.site.poll_every_days - 1)}"

@@ -10,7 +10,7 @@ from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.web import as_of, lookup
 from store.web import shapes as wire
-from store.web.answers import of_category
+from store.web.answers import category_basis
 from store.web.endpoints import endpoint
 from store.web.queries import AsOf, OfProduct
 from store.web.view import View
@@ -22,7 +22,7 @@ from store.web.view import View
     page=lambda view, query: view.at.category_page(query.slug, query.as_of),
     problems=(404, 410),
     moves=True,
-    basis=of_category,
+    basis=category_basis,
 )
 def get_best_in_category(view: View, query: AsOf) -> wire.CategoryVerdict:
     """The verdict of a category.

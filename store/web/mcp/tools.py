@@ -115,7 +115,7 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, most_places=1))
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
-    pair = lookup.pair_in(query.q, view)
+    pair = lookup.compared_products(query.q, view)
     results["comparison"] = pair and comparisons.in_short(*pair, view)
     results["related"] = [] if pair else results["related"]
     results["unknownNames"] = [] if pair else lookup.unknown_names(query.q, view)
@@ -128,7 +128,7 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
         changes = queries.Changes(slug=next(iter(sure), None), topic=topic, since=since)
         listed = to_builtins(trends.change_list(view, changes, max(query.limit, NEWEST_CHANGES)))
         results |= {name: listed[name] for name in NEWS}
-        results["since"] = since or trends.last_round(view)
+        results["since"] = since or trends.last_interval_start(view)
         results["firstPlacesTotal"] = len(results["firstPlaces"])
         del results["firstPlaces"][MOST_FIRST_PLACES:]
     return results

@@ -7,7 +7,7 @@ from typing import Any
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES
 from store.web import as_of, lookup, verdicts
-from store.web.answers import of_category
+from store.web.answers import category_basis
 from store.web.pages import pictures
 from store.web.pages.answer_box import answer_box
 from store.web.pages.news import news_of
@@ -30,11 +30,11 @@ def _basis(view: View, slug: str) -> tuple[Any, ...]:
     """
     board = view.snapshot.leaderboards.get(slug)
     if board is None:
-        return (of_category(view, slug),)
+        return (category_basis(view, slug),)
     cited = as_of.cited_day(view.snapshot, slug)
-    related = [(b.slug, of_category(view, b.slug)) for b in view.snapshot.summary.related(board)]
+    related = [(b.slug, category_basis(view, b.slug)) for b in view.snapshot.summary.related(board)]
     closed = view.snapshot.ledger.closed
-    return of_category(view, slug), cited, _behind(view, board), closed, *related
+    return category_basis(view, slug), cited, _behind(view, board), closed, *related
 
 
 def _behind(view: View, board: Leaderboard) -> str | None:

@@ -20,7 +20,7 @@ from store.publishing import manifest, tables
 from store.publishing.directories import CURRENT, SUMS
 from store.publishing.manifest import Manifest
 from store.records import Problem
-from store.web.answers import CACHE_CONTROL, Route, newest
+from store.web.answers import CACHE_CONTROL, Route
 from store.web.errors import ProblemResponse, Refused
 from store.web.pages.routes import page
 from store.web.queries import Query
@@ -96,7 +96,7 @@ class DataFiles:
         """Return the route of the page about the dataset; of another dataset it is another."""
 
         def basis(view: View) -> Hashable:
-            return newest(view), self.published().signatures
+            return snapshot_basis(view), self.published().signatures
 
         @page("/data", "data.html", basis=basis)
         def data(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001

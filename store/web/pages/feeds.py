@@ -13,7 +13,7 @@ import msgspec
 from store.rankings import sentences
 from store.rankings.changes import Change
 from store.web import lookup
-from store.web.answers import Route, of_category
+from store.web.answers import Route, category_basis
 from store.web.pages.routes import page, resource
 from store.web.queries import PollId, Query, Slug
 from store.web.view import View
@@ -25,20 +25,20 @@ NEVER = "1970-01-01T00:00:00Z"
 """The time of a feed without any answer."""
 
 
-class FeedPart(Query, frozen=True, kw_only=True):
+class FeedPage(Query, frozen=True, kw_only=True):
     """A part of a feed: what is older than a change, if given."""
 
     before: PollId | None = None
 
 
-class FeedOf(FeedPart, frozen=True, kw_only=True):
+class FeedOf(FeedPage, frozen=True, kw_only=True):
     """A part of the feed of a category."""
 
     slug: Slug
 
 
 @page("/feeds/changes.atom", "feed.atom.xml", media_type=ATOM)
-def changes_atom(view: View, query: FeedPart) -> dict[str, Any]:
+def changes_atom(view: View, query: FeedPage) -> dict[str, Any]:
     """Show the changes of all categories."""
     answered = [aggregate.last_success for aggregate in view.snapshot.summary.living]
     return {
@@ -50,7 +50,7 @@ def changes_atom(view: View, query: FeedPart) -> dict[str, Any]:
 
 
 @resource("/feeds/changes.json", JSON_FEED)
-def changes_json(view: View, query: FeedPart) -> bytes:
+def changes_json(view: View, query: FeedPage) -> bytes:
     """Return the same as JSON Feed."""
     part = _changes(view, query, "feeds/changes.json")
     feed = {
@@ -67,7 +67,7 @@ def changes_json(view: View, query: FeedPart) -> bytes:
     return msgspec.json.encode(feed)
 
 
-def _changes(view: View, query: FeedPart, path: str) -> dict[str, Any]:
+def _changes(view: View, query: FeedPage, path: str) -> dict[str, Any]:
     """Return a part of the feed of all changes, with the root over all present lines."""
     present = view.snapshot.present
     return {
@@ -83,7 +83,7 @@ def _changes(view: View, query: FeedPart, path: str) -> dict[str, Any]:
 @page(
     "/feeds/best/<slug>.atom",
     "feed.atom.xml",
-    basis=of_category,
+    basis=category_basis,
     same=lambda view, query: view.at.category(query.slug),
     media_type=ATOM,
 )
@@ -104,7 +104,7 @@ def category_atom(view: View, query: FeedOf) -> dict[str, Any]:
 ROUTES: tuple[Route, ...] = (changes_atom, changes_json, category_atom)
 
 
-def _part(view: View, query: FeedPart, changes: Sequence[Change], address: str) -> dict[str, Any]:
+def _part(view: View, query: FeedPage, changes: Sequence[Change], address: str) -> dict[str, Any]:
     """Return the items of a part of a feed, its address and that of the next part, if any."""
     places = (i for i, change in enumerate(changes, 1) if change.poll == query.before)
     start = next(places, len(changes)) if query.before else 0

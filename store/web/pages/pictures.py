@@ -10,7 +10,7 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES, Entry
 from store.rankings.sentences import agreement_wording, level_in_words, listed
 from store.web import lookup
-from store.web.answers import Body, Route, of_category
+from store.web.answers import Body, Route, category_basis
 from store.web.pages.routes import page, resource
 from store.web.queries import OfCategory, Slug
 from store.web.rendering import render_page
@@ -99,7 +99,7 @@ def _standing(board: Leaderboard, entry: Entry) -> str:
     return f"{standing} · likely {likely[0]}\N{EN DASH}{likely[1]}"
 
 
-@page("/embed/best/<slug>.svg", "ranking.svg", basis=of_category, same=_same, media_type=SVG)
+@page("/embed/best/<slug>.svg", "ranking.svg", basis=category_basis, same=_same, media_type=SVG)
 def ranking(view: View, query: OfCategory) -> dict[str, Any]:
     """Draw a ranking's first places, with their source."""
     board = lookup.board(view, query.slug, view.at.ranking_picture)
@@ -164,7 +164,7 @@ def mark_of(draw: Callable[[bytes], bytes]) -> bytes:
 def card(draw: Callable[[bytes], bytes]) -> Route:
     """Return the route of the picture that sites show beside a link to a ranking."""
 
-    @resource("/cards/best/<slug>.png", PNG, basis=of_category)
+    @resource("/cards/best/<slug>.png", PNG, basis=category_basis)
     def drawn(view: View, query: OfCategory) -> Body:
         board = lookup.board(view, query.slug, view.at.card)
         context = _card(board, verdict_shape(view, board), view)

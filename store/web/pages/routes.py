@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 from flask import Request, request
 
 from store.text import MAX_SLUG
-from store.web.answers import Body, Route, newest
+from store.web.answers import Body, Route, snapshot_basis
 from store.web.errors import Refused, Suggestion
 from store.web.queries import Query
 from store.web.rendering import HTML, render_page
@@ -31,7 +31,7 @@ def page(
     rule: str,
     template: str,
     *,
-    basis: Callable[..., Hashable] = newest,
+    basis: Callable[..., Hashable] = snapshot_basis,
     same: Callable[[View, Any], str] | None = None,
     media_type: str = HTML,
     needs_history: bool = True,
@@ -64,7 +64,7 @@ def resource(
     rule: str,
     media_type: str,
     *,
-    basis: Callable[..., Hashable] = newest,
+    basis: Callable[..., Hashable] = snapshot_basis,
     needs_history: bool = True,
 ) -> Callable[[Callable[[View, Any], bytes | Body]], Route]:
     """Return a decorator for a function that gives bytes, or a whole body."""

@@ -18,7 +18,7 @@ from store.web.pages import category, comparisons, discovery, home, products
 from store.web.pages.routes import from_snapshot, page, resource
 from store.web.queries import HITS, Day, OfSlug, Query, Search, Tabular, Text
 from store.web.rendering import MEDIA_TYPES, assets, version
-from store.web.search import of_search, search_results
+from store.web.search import search_basis, search_results
 from store.web.view import View
 
 JSON = "application/json"
@@ -63,7 +63,7 @@ def changes(view: View, query: Since) -> dict[str, Any]:
         title = view.snapshot.aggregates[change.slug].category.title
         return title.casefold(), change.model
 
-    from_day = since or trends.last_round(view)
+    from_day = since or trends.last_interval_start(view)
     return {
         "from_day": from_day,
         "firsts": trends.first_place_changes(view, summary.ranked, from_day),
@@ -132,7 +132,7 @@ def _same_search(view: View, query: MaybeSearch) -> str:
     return view.at.search(query.q) if query.q else view.at.api("categories.json")
 
 
-@page("/search", "search.html", basis=of_search, same=_same_search)
+@page("/search", "search.html", basis=search_basis, same=_same_search)
 def search(view: View, query: MaybeSearch) -> dict[str, Any]:
     """Show what fits a query; without one, every category, or those of one level."""
     if query.q is None:
@@ -147,7 +147,7 @@ def search(view: View, query: MaybeSearch) -> dict[str, Any]:
         raise Refused.parameters([ParameterError(parameter="level", detail=detail)])
     hits = view.search(query.q, HITS)
     results = search_results(query.q, hits, view)
-    pair = lookup.pair_in(query.q, view)
+    pair = lookup.compared_products(query.q, view)
     is_exact = any(hit.match == "exact" for hit in results.categories)
     unknown = [] if pair or is_exact else lookup.unknown_names(query.q, view)
     found = {"results": results, "pair": pair, "unknown": unknown}
