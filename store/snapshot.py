@@ -245,8 +245,8 @@ def _readings(
 ) -> dict[str, CategoryHistory]:
     """Return the reading of each category, and of each slug that history holds besides.
 
-    A reading is taken over while the signatures of its files, its :class:`ReadingBasis` and what its names
-    stand for are the same. A file that the ledger knows and that is gone has the signature
+    A reading is taken over while the signatures of its files, its :class:`ReadingBasis` and what
+    its names stand for are the same. A file that the ledger knows and that is gone has the signature
     ``None``.
     """
     deleted = deleted_slugs(catalogue, signatures)
