@@ -246,8 +246,8 @@ def _readings(
     """Return the reading of each category, and of each slug that history holds besides.
 
     A reading is taken over while the signatures of its files, its :class:`ReadingBasis` and what
-    its names stand for are the same. A file that the ledger knows and that is gone has the signature
-    ``None``.
+    its names stand for are the same. A file that the ledger knows and that is gone has the
+    signature ``None``.
     """
     deleted = deleted_slugs(catalogue, signatures)
     unknown = {slug: Category(version=1, title=slug, question=slug) for slug in deleted}
