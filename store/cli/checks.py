@@ -140,7 +140,7 @@ def in_history(
         if slug in catalogue.categories:
             yield from _rewording(slug, polls, catalogue, files)
     polled = sum(any(map(newest.get, own)) for own in files_of.values())
-    yield from _ahead(ahead, polled, now, "notice" if catalogue.site.sample else "error")
+    yield from _future_polls(ahead, polled, now, "notice" if catalogue.site.sample else "error")
     for id_ in catalogue.withheld.keys() - ids:
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
@@ -200,7 +200,7 @@ def _cost(
     return f"{plural(times * len(costs), 'poll')} {price}"
 
 
-def _ahead(
+def _future_polls(
     ahead: Mapping[str, Sequence[PollLine]], polled: int, now: datetime, severity: Severity
 ) -> Iterator[Problem]:
     """Yield why polls are yet to come: because of this machine's clock, or else each of them."""

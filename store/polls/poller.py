@@ -1,8 +1,8 @@
 """A turn with one assistant: its lock, its batches, its questions, each of them one record.
 
-A turn is at most ``MOST`` questions that are asked while the assistant's lock is held. What is due
-and what is paused is read from history after the lock is had, so that two pollers never ask the
-same. Each question has a daemon thread of its own, abandoned when it hangs, because Python cannot
+A turn is at most ``QUESTIONS_PER_TURN`` questions, asked while the assistant's lock is held. What
+is due and what is paused is read from history after the lock is had, so that two pollers never ask
+the same. Each question has a daemon thread of its own, abandoned when it hangs, because Python cannot
 kill a thread; its late answer is dropped.
 """
 
@@ -33,7 +33,7 @@ from store.text import rfc3339
 
 log = logging.getLogger(__name__)
 
-MOST = 20
+QUESTIONS_PER_TURN = 20
 """Questions to one assistant for which its lock is held at a time."""
 MOST_FAILURES = 10
 """Failed polls of an assistant without an answer between, after which it is paused: a provider
@@ -52,7 +52,7 @@ class Plan(Struct, kw_only=True):
     """The questions to put to an assistant in its turns, ``most`` in each.
 
     ``waiting``: exactly these pairs, emptied while asking, never in batches. ``None``: whatever is
-    due by ``rounds`` (``None``: those of site.json) in ``slugs`` (empty: everywhere), in a batch
+    due at this ``pace`` (``None``: that of site.json) in ``slugs`` (empty: everywhere), in a batch
     from ``WORTH_IT`` on where the assistant takes batches.
     ``gathers``: what is due waits for up to ``GATHERING`` until a batch is worth it, where one can
     be; asked as it falls due, a round that was once spread would be paid in full for ever.
@@ -64,7 +64,7 @@ class Plan(Struct, kw_only=True):
     waiting: deque[Pair] | None = None
     pace: Pace | None = None
     slugs: tuple[str, ...] = ()
-    most: int = MOST
+    most: int = QUESTIONS_PER_TURN
     gathers: bool = False
     probes_pause: bool = False
     follow: bool = True

@@ -32,7 +32,7 @@ from store.polls.batch_files import BatchFiles
 from store.polls.clocks import Clock
 from store.polls.due import Pace, PollingReader
 from store.polls.locks import FOLDER, lock
-from store.polls.poller import MOST, Plan, take_turn
+from store.polls.poller import QUESTIONS_PER_TURN, Plan, take_turn
 from store.polls.session import LEFT, PollSession, Summary
 from store.rankings.poll_states import ScheduleState
 from store.records import Problem
@@ -229,7 +229,7 @@ class Schedule:
         """
         catalogue = self._store.snapshot.catalogue
         answers = len(catalogue.categories) * Pace.of(catalogue.site).most
-        most = min(MOST, math.ceil(answers * self._settings.poll_tick / DAY))
+        most = min(QUESTIONS_PER_TURN, math.ceil(answers * self._settings.poll_tick / DAY))
         session = PollSession(
             self._settings, catalogue, self._polling, self._store.record, self._stop
         )

@@ -24,8 +24,8 @@ from store.polls.providers.provider import MAX_SEARCHES, Reply, Tokens
 from store.records import MOST_USD, Assistant
 
 SPENT = "spent.json"
-TOLERATED = 2
-"""Times what was reserved that an answer may cost before its assistant is paused."""
+MAX_COST_FACTOR = 2
+"""The multiple of its reserve that an answer may cost before its assistant is paused."""
 OUTPUT_LIMITS = frozenset({"max_tokens"} | {one.OUTPUT_LIMIT for one in PROVIDERS.values()})
 """The members by which bodies limit the output; ``extra`` may set that of another server."""
 BYTES_PER_TOKEN = 2
@@ -101,7 +101,7 @@ def price_of(assistant: Assistant, reply: Reply) -> float | None:
 def check_cost(assistant: Assistant, reserved: int, reply: Reply) -> Reply:
     """Return the reply, noted if it cost more than the micro-dollars that were ``reserved``.
 
-    One that cost over ``TOLERATED`` times as much is ``lasting``: its assistant is paused, since
+    One that cost over ``MAX_COST_FACTOR`` times as much is ``lasting``: its assistant is paused, since
     every other may cost as much. Counts without input are left out, as if there were none.
     """
     if reply.tokens is None:
@@ -113,7 +113,7 @@ def check_cost(assistant: Assistant, reserved: int, reply: Reply) -> Reply:
     if spent <= reserved:
         return reply
     note = f"it cost {spent / 1e6:g} USD; {reserved / 1e6:g} USD were reserved"
-    is_dear = spent > TOLERATED * reserved
+    is_dear = spent > MAX_COST_FACTOR * reserved
     if is_dear:
         note += "; are the prices and limits in models.json right?"
     return replace(reply, notes=(*reply.notes, note), lasting=reply.lasting or is_dear)

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from store.rankings.merging import ProductsByRank
+from store.rankings.merging import PLACES, ProductsByRank
 from store.rankings.names import ProductId
 from store.rankings.runs import Renewal, Run
 
@@ -44,7 +44,7 @@ ALPHA = 0.05
 MIXTURE = 0.1
 """Robbins' mixing variance: the relation is sharpest after some twenty days."""
 
-CAUTION = 25
+CAUTION = PLACES**2
 """Squared points of one pseudo-observation (five points off), so that equal answers do not give
 zero variance."""
 

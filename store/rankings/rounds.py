@@ -23,7 +23,7 @@ Means = dict["ProductId", Fraction]
 class LeaderChange(Struct, frozen=True):
     """A change of the product that leads alone, seen on a UTC date over so many ``answers``.
 
-    ``since`` is the date on which the one before last led alone. ``cause`` is the change of
+    ``since`` is the last date on which the leader before it led alone. ``cause`` is the change of
     version with which it coincides, of the assistant whose answers are over half of the shift.
     """
 
