@@ -2,8 +2,8 @@
 
 A turn is at most ``QUESTIONS_PER_TURN`` questions, asked while the assistant's lock is held. What
 is due and what is paused is read from history after the lock is had, so that two pollers never ask
-the same. Each question has a daemon thread of its own, abandoned when it hangs, because Python cannot
-kill a thread; its late answer is dropped.
+the same. Each question has a daemon thread of its own, abandoned when it hangs, because Python
+cannot kill a thread; its late answer is dropped.
 """
 
 import logging
