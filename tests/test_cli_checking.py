@@ -157,16 +157,6 @@ def test_who_retired_and_what_nobody_polls_is_a_notice(directory: Path) -> None:
     ]
 
 
-def test_a_rename_is_noticed_until_the_first_round_is_over(directory: Path) -> None:
-    """A server asks within seconds: one answer of the new name says nothing of the old one."""
-    models = [{"name": name, "api": "sample"} for name in ("B", "C")]
-    edit(directory / "models.json", models=models)
-    for slug, is_over in (("crm-software", False), ("vpn", True)):
-        append(directory, [answered("C", ["x"], "2026-11-14T06:00:00Z", slug=slug)])
-        assert ('"A" is retired' in check(directory).stdout) is True
-        assert ('list it in former_names of "C"' in check(directory).stdout) is not is_over
-
-
 def test_topics_name_a_renamed_category_by_its_new_slug(directory: Path) -> None:
     """A former slug in a topic is a warning that gives the present one; its category is in it."""
     old, new = (directory / "categories" / f"{name}.json" for name in ("vpn", "vpn-service"))

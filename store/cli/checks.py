@@ -172,14 +172,11 @@ def _without_text(named: Mapping[str, PollLine], catalogue: Catalogue) -> Iterat
 def _retired(models: Mapping[str, int], catalogue: Catalogue) -> Iterator[Problem]:
     """Yield assistants of history that models.json no longer has, and what a new round costs."""
     names = {assistant.name for assistant in catalogue.assistants}
-    # A new name is noticed until its first round is over: a server begins that within seconds.
-    left = {a.name: len(catalogue.categories) - models.get(a.name, 0) for a in catalogue.assistants}
-    unasked = [assistant for assistant in catalogue.assistants if left[assistant.name] > 0]
+    unasked = [assistant for assistant in catalogue.assistants if assistant.name not in models]
     for model in sorted(models.keys() - names) if names else ():
         message = f'"{model}" is retired: its {models[model]:,} polls count in no ranking'
         if unasked:
-            most = max(left.values())
-            questions = [category.question for category in catalogue.categories.values()][:most]
+            questions = [category.question for category in catalogue.categories.values()]
             choice = " or ".join(f'"{assistant.name}"' for assistant in unasked)
             message += (
                 f"; if it was renamed, list it in former_names of {choice}, whose new round "
