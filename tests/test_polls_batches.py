@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from batching import Batching, serving
-from builders import answered, append, command
+from builders import answered, append, command, failed
 from polling_world import CANARY, NOW, PollingWorld
 
 from store.history import History, HistoryError
@@ -361,15 +361,16 @@ def test_a_batch_of_who_left_is_named_and_collected(openai: Queue) -> None:
 
 
 def test_what_falls_due_bit_by_bit_gathers_for_a_batch(tmp_path: Path, server: Batching) -> None:
-    """A server waits a day for fifty; what waited that long, or is new, is asked directly."""
+    """A server waits half a week for fifty; what is new, failed or that late is asked directly."""
     server.emptied().tell(gpt={"looks": 9})
-    data = PollingWorld(tmp_path / "data", server.url, 60, batch=True)
-    for number, slug in enumerate(data.slugs[1:]):  # the first one was never asked
-        time = NOW - timedelta(days=7, minutes=-20 * number if number > 2 else 2000)
-        append(data.directory, [answered("GPT", ["X"], rfc3339(time), slug=slug)])
+    data = PollingWorld(tmp_path / "data", server.url, 120, batch=True)
+    for number, slug in enumerate(data.slugs[1:], 1):  # the first one was never asked
+        time = NOW - timedelta(days=7, minutes=-20 * number if number > 3 else 5100)
+        made = failed("GPT", "parse", rfc3339(time), slug=slug) if number == 4 else None
+        append(data.directory, [made or answered("GPT", ["X"], rfc3339(time), slug=slug)])
     data.later(hours=10)
     early = data.due("GPT", gathers=True)
-    assert (early.batched, early.polled) == (0, 4)
+    assert (early.batched, early.polled) == (0, 5)
     data.later(hours=10)
     assert data.due("GPT", gathers=True).batched == 56
 
@@ -422,3 +423,16 @@ def test_a_batch_that_is_forgotten_meanwhile_is_not_missed(
 
     monkeypatch.setattr(Path, "read_bytes", forget)
     assert openai.data.files.all() == []
+
+
+def test_a_broken_line_after_days_off_gives_no_batch_up(openai: Queue) -> None:
+    """Only a provider that says it has no such batch is believed after two days."""
+    openai.tell(unknown=1)
+    openai.begin()
+    openai.data.later(hours=60)
+    openai.data.stop.set()  # as a server that is ended while it looks
+    assert "cannot be followed" in openai.follow().wrong[0]
+    assert openai.states == ["sent"]
+    openai.data.stop.clear()
+    openai.follow()
+    assert openai.states == ["failed"]

@@ -42,6 +42,8 @@ CANCEL_AFTER = timedelta(hours=26)
 and need a while to put the results together."""
 GIVE_UP_AFTER = timedelta(hours=50)
 """When a batch that neither ends nor can be cancelled is given up: Gemini's end after 48 hours."""
+FORGET_AFTER = timedelta(days=14)
+"""When a batch is given up of which its provider does not say that it is not there."""
 RECHECK_AFTER = timedelta(minutes=15)
 """Time for which what was cancelled may still turn out to be answered (xAI's did within 20 s)."""
 MOST_FILES = 100
@@ -78,7 +80,8 @@ def follow_batches(
 def _fail(session: PollSession, batch: Batch, why: str, spent: int) -> None:
     """Write down that a batch is over, then let the budget have what it did not cost."""
     session.files.write(batch.failed(rfc3339(session.clock.now()), why, spent))
-    session.budget.settle_batch(batch.reserved, spent, batch.owner(session.catalogue))
+    owner = batch.owner(session.catalogue)
+    session.budget.settle_batch(batch.intended_at[:10], batch.reserved, spent, owner)
 
 
 class AssistantBatches:
@@ -199,7 +202,8 @@ class AssistantBatches:
         if remote is None or remote.id != batch.remote:
             why = self._describe(response)
             self._summary.wrong.append(f"A batch of {self._name} cannot be followed: {why}")
-            if age > GIVE_UP_AFTER:
+            # a machine that was off for days may meet a broken line first
+            if age > (GIVE_UP_AFTER if response.status in REFUSALS else FORGET_AFTER):
                 _fail(self._session, batch, why, batch.reserved)
             return
         if remote.state == "failed":
@@ -254,7 +258,8 @@ class AssistantBatches:
             why = f"Answers in a batch of {self._name} are not recorded: {reason}"
             self._summary.wrong.append(why)
         if refusals:
-            if batch.age(session.clock.now()) > GIVE_UP_AFTER:
+            limit = FORGET_AFTER if isinstance(results, str) else GIVE_UP_AFTER
+            if batch.age(session.clock.now()) > limit:
                 _fail(session, batch, "Not all of its answers were recorded.", batch.reserved)
             return
         if batch.cancelled_at:  # kept as failed, so that no other is begun at once
@@ -265,7 +270,7 @@ class AssistantBatches:
         else:
             session.files.forget(batch)
             session.files.forget_failures(batch.assistant.name, session.catalogue)
-        session.budget.settle_batch(batch.reserved, cost, self._name)
+        session.budget.settle_batch(batch.intended_at[:10], batch.reserved, cost, self._name)
 
     def _record(self, batch: Batch, results: Mapping[str, Response]) -> tuple[list[str], int]:
         """Record what is not in history, the first that asks for a pause with it.

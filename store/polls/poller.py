@@ -40,8 +40,6 @@ MOST_FAILURES = 10
 that bills for garbage would else be paid for every category."""
 NOT_COUNTED: tuple[ServedFailure | None, ...] = (None, "interrupted", "withheld")
 """Ends of a poll that are no such failure."""
-GATHERING = timedelta(days=1)
-"""The longest that due questions wait for others, to be asked in one batch."""
 LOOK = 0.1
 """Seconds between two looks at the stop event while questions are on their way."""
 GRACE = 1.0
@@ -54,8 +52,9 @@ class Plan(Struct, kw_only=True):
     ``waiting``: exactly these pairs, emptied while asking, never in batches. ``None``: whatever is
     due at this ``pace`` (``None``: that of site.json) in ``slugs`` (empty: everywhere), in a batch
     from ``WORTH_IT`` on where the assistant takes batches.
-    ``gathers``: what is due waits for up to ``GATHERING`` until a batch is worth it, where one can
-    be; asked as it falls due, a round that was once spread would be paid in full for ever.
+    ``gathers``: what is due waits for others, for half of the regular interval at most, until a
+    batch is worth it; asked as it falls due, a round that was once spread would be paid in full for
+    ever. What failed or was never asked does not wait.
     ``probes_pause``: ask a paused assistant one question all the same, unless the provider named
     the end of the pause.
     ``follow``: look after the assistant's batches first. ``cancel``: end them, and ask nothing.
@@ -149,9 +148,20 @@ class Questions:
             batches = AssistantBatches(session, assistant, summary)
             batches.send(list(self._waiting), self._instrument)
             return
-        if takes_batches and self._plan.gathers and len(session.pairs(assistant)) >= WORTH_IT:
-            self._waiting = self._due(waited=GATHERING)
+        if takes_batches and self._plan.gathers:
+            self._leave_to_gather()
         self._ask_directly(1 if pause else self._plan.most)
+
+    def _leave_to_gather(self) -> None:
+        """Leave what may yet be asked in a batch, where enough falls due in half an interval."""
+        interval = timedelta(days=self._session.catalogue.site.poll_every_days)
+        if len(self._session.pairs(self._assistant)) < 2 * WORTH_IT:
+            return
+        late = {pair.key for pair in self._due(waited=interval / 2)}
+        states = [(pair, self._state.of(pair)) for pair in self._waiting]
+        self._waiting = deque(
+            pair for pair, s in states if pair.key in late or s is None or s.failure
+        )
 
     def _ask_directly(self, most: int) -> None:
         """Ask so many, until something forbids it, or all is to stop; wait for the answers.

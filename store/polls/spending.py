@@ -204,14 +204,15 @@ class Budget:
             spent = self._spent(today)[name]
             self._write(spent + cost - (reserved if day == today else 0), name, today)
 
-    def settle_batch(self, reserved: int, cost: int, name: str = "") -> None:
-        """Replace what an earlier run reserved for a batch; until then it weighs on every day.
+    def settle_batch(self, day: str, reserved: int, cost: int, name: str = "") -> None:
+        """Replace what was reserved on a day for a batch; until then it weighs on every day.
 
         History has its answers already, which the sum of the file does not.
         """
         with self._mutex, suppress(OSError), self._locked():
             today = self._today()
-            self._write(self._stored(today)[name] + cost - reserved, name, today)
+            freed = reserved if day == today else 0
+            self._write(self._stored(today)[name] + cost - freed, name, today)
 
     def available(self, name: str = "") -> float:
         """Return how many micro-dollars an assistant may still take; infinity without a limit."""
