@@ -80,17 +80,21 @@ class Log(Struct, frozen=True):
 
 
 class _Known(Struct, frozen=True):
-    """The whole lines that were read of a file: how many, their bytes, and a digest of these."""
+    """The whole lines that were read of a file: how many, their bytes, and a digest of these.
+
+    ``accepted`` is the loss that was accepted last when they were read.
+    """
 
     lines: int
     size: int
     digest: bytes
+    accepted: LedgerEntry | None
 
     @classmethod
-    def of(cls, data: bytes) -> "_Known":
+    def of(cls, data: bytes, accepted: LedgerEntry | None) -> "_Known":
         """Return what is known of a file once it was read."""
         lines = data[: data.rfind(b"\n") + 1].rstrip(b"\n")  # empty ones at the end may go
-        return cls(lines.count(b"\n") + 1, len(lines), blake2b(lines).digest())
+        return cls(lines.count(b"\n") + 1, len(lines), blake2b(lines).digest(), accepted)
 
     def is_in(self, data: bytes) -> bool:
         """Return whether a file still begins with these lines."""
@@ -163,7 +167,7 @@ class History:
         if problem := problem or self._change(slug, data if status else None, known):
             return Log(slug, problems=(problem,))
         if stamps:
-            self._known[slug] = _Known.of(data)
+            self._known[slug] = _Known.of(data, self.ledger.accepted.get(slug))
         if status is None:
             return Log(slug)
         polls: list[PollLine] = []
@@ -222,8 +226,9 @@ class History:
 
     def _change(self, slug: str, data: bytes | None, known: "_Known | None") -> Problem | None:
         """Return a problem if a file, ``None`` without one, lacks what is ``known`` of it."""
-        is_there = known is None or known.is_in(data or b"")
-        if known is None or is_there or slug in self.ledger.accepted:
+        if known is None or known.is_in(data or b""):
+            return None
+        if self.ledger.accepted.get(slug) != known.accepted:  # this loss was accepted since
             return None
         loss = "the file is gone" if data is None else "it was cut short or changed"
         message = (

@@ -361,7 +361,7 @@ def test_a_batch_of_who_left_is_named_and_collected(openai: Queue) -> None:
 
 
 def test_what_falls_due_bit_by_bit_gathers_for_a_batch(tmp_path: Path, server: Batching) -> None:
-    """A server waits half a week for fifty; what is new, failed or that late is asked directly."""
+    """A server waits for fifty; what is new, failed or has waited too long is asked directly."""
     server.emptied().tell(gpt={"looks": 9})
     data = PollingWorld(tmp_path / "data", server.url, 120, batch=True)
     for number, slug in enumerate(data.slugs[1:], 1):  # the first one was never asked
@@ -436,3 +436,38 @@ def test_a_broken_line_after_days_off_gives_no_batch_up(openai: Queue) -> None:
     openai.data.stop.clear()
     openai.follow()
     assert openai.states == ["failed"]
+
+
+def test_a_late_batch_is_cancelled_once(openai: Queue) -> None:
+    """It is looked at every minute; its provider need not be told so often."""
+    openai.tell(end="stuck")
+    openai.begin()
+    openai.data.later(hours=27)
+    for _ in range(3):
+        openai.follow()
+    assert sum("cancel" in path for _, path in openai.server.book["asked"]) == 1
+
+
+def test_what_no_batch_can_record_is_told(
+    tmp_path: Path, server: Batching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is sent, and the reason is there, as for questions that are asked directly."""
+
+    def refuse(*_: Any) -> None:
+        raise HistoryError("history cannot be written: Permission denied")
+
+    data = PollingWorld(tmp_path / "data", server.emptied().url, 60, batch=True)
+    monkeypatch.setattr(History, "check_appendable", refuse)
+    assert data.due("GPT").reasons == {"not asked": "history cannot be written: Permission denied"}
+
+
+def test_a_batch_that_is_collected_the_next_day_counts_there(openai: Queue) -> None:
+    """For every process, and though its reserve was of the day before."""
+    openai.tell(looks=0)
+    openai.begin()
+    openai.data.later(days=1)
+    other = openai.data.session()
+    other.polling.look(other.catalogue)
+    openai.follow()
+    cost = sum(poll.usage.usd or 0 for poll in openai.data.polls() if poll.usage)
+    assert other.budget.usd_today() == pytest.approx(cost)

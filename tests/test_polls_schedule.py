@@ -742,3 +742,27 @@ def test_a_closing_does_not_wait_for_a_copy(data: Path) -> None:
     assert (closing.reason, proof.load().closed) == (None, "")
     closing.look(NOON)
     assert proof.load().closed == DAYS[-1]
+
+
+def test_a_fault_of_a_batch_lasts_whatever_its_words_are(caplog: pytest.LogCaptureFixture) -> None:
+    """Each is logged when it is new; the second in a row is a fault, with other ids in it, too."""
+    status = AssistantStatus("GPT")
+    for number in range(2):
+        status.take_in(Summary(wrong=[f"A batch of GPT cannot be followed: (request {number})"]))
+    assert [*status.faults] == ["A batch of GPT cannot be followed: (request 1)"]
+    assert caplog.text.count("cannot be followed") == 2
+
+
+def test_who_has_a_new_name_is_missed_only_without_the_former(
+    here: Here, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else all questions would be asked anew, and nobody would have said so."""
+    schedule, data, _ = here
+    schedule.start()
+    until(lambda: len(polls(data)) == 2)
+    file = json.loads((data / "models.json").read_text())
+    for name, former in (("New", ["GPT"]), ("Newer", [])):
+        file["models"][0] |= {"name": name, "former_names": former}
+        (data / "models.json").write_text(json.dumps(file))
+        until(lambda: list(schedule.status().due) == [name])  # noqa: B023 - at once
+        assert ("in models.json no more" in caplog.text) == (not former)

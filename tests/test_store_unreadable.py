@@ -11,6 +11,8 @@ from builders import (
     app_over,
     append,
     bodies,
+    close_days,
+    command,
     prepared,
     same_as_fresh,
     withhold,
@@ -21,7 +23,7 @@ from click import ClickException
 from faults import UnreadableFiles, replace_os
 from flask import Flask
 
-from store.history import HistoryError
+from store.history import History, HistoryError
 from store.polls.clocks import Clock
 from store.polls.due import PollingReader
 from store.store import Store
@@ -203,3 +205,22 @@ def test_lines_of_today_that_vanish_are_missed(app: Flask, store: Store, data: P
 def client_body(app: Flask) -> bytes:
     """Return the verdict as it is served."""
     return bytes(app.test_client().get(BEST).data)
+
+
+def test_an_accepted_loss_excuses_no_other(tmp_path: Path) -> None:
+    """Nor does it blind a running server to lines of today that vanish later."""
+    old = [answered("A", ["x"], f"2026-11-0{day}T06:00:00Z") for day in (2, 3)]
+    data = write_data(tmp_path / "d", polls=old)
+    close_days(data, "2026-11-05")
+    path, history = data / "history" / FILE, History(data / "history")
+    assert len(history.read("crm-software").polls) == 2
+    first = path.read_bytes().splitlines(keepends=True)[0]
+    path.write_bytes(first)
+    assert history.read("crm-software").unread
+    command(data, "check", "--accept-history", "crm-software", "--reason", "disk")
+    history.signatures()
+    assert not history.read("crm-software").unread
+    append(data, [answered("A", ["y"], "2026-11-20T06:00:00Z")])
+    assert len(history.read("crm-software").polls) == 2
+    path.write_bytes(first)
+    assert history.read("crm-software").unread

@@ -8,7 +8,6 @@ and its pairs are asked directly.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
 from secrets import token_hex
@@ -29,7 +28,7 @@ from store.polls.providers.provider import (
     read_object,
     text,
 )
-from store.polls.session import CANCELLED, ENDING, PollSession, Summary
+from store.polls.session import CANCELLED, ENDING, LEFT, PollSession, Summary
 from store.polls.spending import Charge, at_reduced_price, micros
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
@@ -158,8 +157,12 @@ class AssistantBatches:
             cost = reserve_of(self._priced, pair.category.question)
             if total + cost > limit:
                 break
-            with suppress(HistoryError):  # its answer could not be recorded
+            try:
                 history.check_appendable(pair.slug, now)
+            except HistoryError as error:  # its answer could not be recorded
+                self._summary.left.add(pair.key)
+                self._summary.count(LEFT, f"{error}")
+            else:
                 items.append(Asking(pair.slug, pair.category.question))
                 total += cost
         return items, total
@@ -220,7 +223,8 @@ class AssistantBatches:
             _fail(self._session, batch, why, batch.reserved)
         elif age > CANCEL_AFTER:
             self._summary.wrong.append(late(batch))
-            self.cancel(batch)
+            if not batch.cancelled_at:
+                self.cancel(batch)
         elif batch.cancelled_at:
             self._summary.outcomes[ENDING] += len(batch.items)
 

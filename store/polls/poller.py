@@ -40,6 +40,7 @@ MOST_FAILURES = 10
 that bills for garbage would else be paid for every category."""
 NOT_COUNTED: tuple[ServedFailure | None, ...] = (None, "interrupted", "withheld")
 """Ends of a poll that are no such failure."""
+A_DAY = timedelta(days=1)
 LOOK = 0.1
 """Seconds between two looks at the stop event while questions are on their way."""
 GRACE = 1.0
@@ -52,9 +53,9 @@ class Plan(Struct, kw_only=True):
     ``waiting``: exactly these pairs, emptied while asking, never in batches. ``None``: whatever is
     due at this ``pace`` (``None``: that of site.json) in ``slugs`` (empty: everywhere), in a batch
     from ``WORTH_IT`` on where the assistant takes batches.
-    ``gathers``: what is due waits for others, for half of the regular interval at most, until a
-    batch is worth it; asked as it falls due, a round that was once spread would be paid in full for
-    ever. What failed or was never asked does not wait.
+    ``gathers``: what is due waits for others until a batch is worth it, as long as that takes where
+    a round is spread evenly; asked as it falls due, it would be paid in full for ever. What failed
+    or was never asked does not wait.
     ``probes_pause``: ask a paused assistant one question all the same, unless the provider named
     the end of the pause.
     ``follow``: look after the assistant's batches first. ``cancel``: end them, and ask nothing.
@@ -153,11 +154,12 @@ class Questions:
         self._ask_directly(1 if pause else self._plan.most)
 
     def _leave_to_gather(self) -> None:
-        """Leave what may yet be asked in a batch, where enough falls due in half an interval."""
+        """Leave what may yet be asked in a batch; in time enough falls due for one."""
         interval = timedelta(days=self._session.catalogue.site.poll_every_days)
-        if len(self._session.pairs(self._assistant)) < 2 * WORTH_IT:
+        share = WORTH_IT / len(self._session.pairs(self._assistant))
+        if share > 1:
             return
-        late = {pair.key for pair in self._due(waited=interval / 2)}
+        late = {pair.key for pair in self._due(waited=max(A_DAY, interval * share))}
         states = [(pair, self._state.of(pair)) for pair in self._waiting]
         self._waiting = deque(
             pair for pair, s in states if pair.key in late or s is None or s.failure

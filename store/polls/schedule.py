@@ -46,6 +46,10 @@ LOCK = "schedule.lock"
 DAY = 86_400
 STOP_TIMEOUT = 8.0
 """Seconds that a stopping process gives its last polls to be recorded."""
+GONE = (
+    "is in models.json no more; if another has taken its place, list it in that one's "
+    "former_names, or all questions are asked and paid for anew"
+)
 HOUR = 3600.0
 """Seconds without polls after a fault of the program: it may be met again, and paid for."""
 LATE_TICKS = 10
@@ -126,6 +130,8 @@ class Schedule:
         """End every wait and poll; what is under way is recorded before this returns."""
         self._stop.set()
         if self._scheduler.running:
+            self._scheduler.pause()
+            self._scheduler.get_jobs()  # waits until it is in no job's start
             # waiting in there would keep the scheduler's locks from the jobs that are to end
             self._scheduler.shutdown(wait=False)
         end = time.monotonic() + STOP_TIMEOUT
@@ -184,15 +190,13 @@ class Schedule:
         if (blocker := self._store.snapshot.blocks_polling) and blocker != self._blocker:
             log.warning("nothing is polled until this is mended: %s", blocker)
         self._blocker = blocker
-        names = {assistant.name for assistant in self._store.snapshot.catalogue.assistants}
-        names |= {batch.assistant.name for batch in self._files.all() if batch.is_open}
+        catalogue = self._store.snapshot.catalogue
+        names = {assistant.name for assistant in catalogue.assistants}
+        names |= {batch.owner(catalogue) for batch in self._files.all() if batch.is_open}
         for name in self._statuses.keys() - names:
             del self._statuses[name]
-            log.warning(
-                "%s is in models.json no more; if another has taken its place, list it in that "
-                "one's former_names, or all questions are asked and paid for anew",
-                name,
-            )
+            if name not in catalogue.former_names:
+                log.warning("%s %s", name, GONE)
         for name in sorted(names):
             # one that still runs is not run twice
             self._scheduler.add_job(self._job, id=name, args=[name], replace_existing=True)
@@ -219,7 +223,7 @@ class Schedule:
             status.faults = {"it is not asked for an hour": public}
         finally:
             self._busy.discard(name)
-        for sentence in status.faults.keys() - before.keys():
+        for sentence in status.faults.keys() - before.keys() - {*status.summary.wrong}:
             log.warning("%s: %s", name, sentence.removeprefix(f"{name}: "))
 
     def _take_turn(self, status: AssistantStatus) -> None:
@@ -243,6 +247,9 @@ class Schedule:
             level = logging.WARNING if reasons else logging.INFO
             log.log(level, "%s: %s%s", status.name, summary, reasons)
         status.take_in(summary)
+        if all(assistant.name != status.name for assistant in catalogue.assistants):
+            told = f"{status.name} is in models.json no more and has a batch on its way."
+            status.faults = {**status.faults, f"a batch of it is on its way, and it {GONE}": told}
 
 
 class AssistantStatus(Struct):
@@ -263,7 +270,10 @@ class AssistantStatus(Struct):
             log.warning("%s is paused %s", self.name, summary.pause)
         if summary.limit and summary.limit != self.summary.limit:
             log.info("%s is not asked on: %s", self.name, summary.limit)
-        lasting = [sentence for sentence in summary.wrong if sentence in self.summary.wrong]
+        for sentence in summary.wrong:  # what happens once, such as money that is gone, too
+            if sentence not in self.summary.wrong:
+                log.warning("%s: %s", self.name, sentence)
+        lasting = summary.wrong if self.summary.wrong else []  # its words may differ
         self.summary = summary
         faults = {summary.fault: summary.fault} if summary.fault else {}
         if reason := summary.reasons.get(LEFT):
