@@ -355,7 +355,8 @@ def test_a_batch_of_who_left_is_named_and_collected(openai: Queue) -> None:
     session = openai.data.session()
     assert session.batches_of_the_gone() == ["GPT"]
     status = command(openai.data.directory, "poll", "--status", environ={"POLL_TEST_KEY": CANARY})
-    assert "GPT is in models.json no more and has a batch on its way" in status.output
+    assert '"GPT" is in models.json no more and has a batch on its way' in status.output
+    assert 'warning: "GPT" is in models.json' in command(openai.data.directory, "check").output
     assert openai.follow().outcomes["answered"] == 3
     assert session.batches_of_the_gone() == []
 

@@ -408,9 +408,7 @@ def test_equal_points_that_are_no_tie_are_explained(tied: Flask) -> None:
 def test_who_is_missing_and_what_failed_is_told(tied: Flask) -> None:
     """An assistant without a counted answer, and a poll that counts nowhere."""
     assert " No counted answer of: C." in text_of(tied, "get_best_in_category", slug="drill")
-    assert ": failed, so the answer before it goes on counting: " in text_of(
-        tied, "get_poll_history", slug="drill"
-    )
+    assert ": failed: " in text_of(tied, "get_poll_history", slug="drill")
 
 
 def test_all_detail_has_the_list_of_each_assistant(tied: Flask) -> None:
@@ -556,6 +554,11 @@ def test_a_part_of_a_topic_is_found_by_its_title(app: Flask) -> None:
     [
         ("best password manager in early October 2026", "for a past day call get_best_in_category"),
         ("best dog food on 2026-10-15", "for a past day call get_best_in_category"),
+        ("best VPN last year", "for a past day call get_best_in_category"),
+        ("best VPN October 2026", "for a past day call get_best_in_category"),
+        ("best VPN on 5 Oct", "for a past day call get_best_in_category"),
+        ("what did Model Z say about VPN", "No assistant called Model Z is asked here;"),
+        ("Is Gantora better than NordVPN", "No assistant has named a product called “NordVPN”."),
         ("what did Claude answer for best dog food", "No assistant called Claude is asked here;"),
         ("Prelora Antivirus vs Gantora", "Best antivirus software, 1 and 5 (too close to tell)."),
         ("why is the top robot vacuum first", "Best robot vacuum (slug robot-vacuum, match exact"),
@@ -567,12 +570,17 @@ def test_what_would_mislead_is_said(app: Flask, q: str, told: str) -> None:
     assert told in text_of(app, "search_best", q=q)
 
 
-@pytest.mark.parametrize("q", ["best dog food", "what does Model A recommend for dog food"])
+@pytest.mark.parametrize(
+    "q",
+    ["best dog food", "what does Model A recommend for dog food", "what does my doctor recommend",
+     "best VPN or proxy for iPhone"],
+)  # fmt: skip
 def test_what_is_as_asked_needs_no_warning(app: Flask, q: str) -> None:
     """Neither a day nor an assistant is doubted without a reason."""
     text = text_of(app, "search_best", q=q)
     assert "past day" not in text
     assert "No assistant called" not in text
+    assert "called “Best" not in text
 
 
 def test_news_of_a_topic_with_a_shopping_word_for_a_name(app: Flask) -> None:

@@ -37,6 +37,8 @@ STATES = {
     "most": [["XYU", "YXV", "ZWX", "ZWTY"]] * 4,
     "recent": [["YXZ"] * 4] * 5 + [["XYZ"] * 4] * 5,
     "third": [["XYZ", "YZX", "ZXY", "XZY"]] * 4,
+    "older": [["XYZ"] * 4] * 20 + [["YXZ"] * 4] * 5,
+    "equal": [["YPX", "ZQRX"]],
     "level": [["XYZ", "XZY", "YXZ", "YZX"]] * 6,
     "others": [["UX", "VX", "WX", "ZX"]] * 4,
     "once": [["XYZ", "XYZ", "XYZ", "YXZ"]],
@@ -79,6 +81,8 @@ def text_of(client: FlaskClient, path: str) -> str:
         ),
         ("third", "Too close to call", "ask again, and Z or Y may come first."),
         ("level", "Too close to call", "Ask again, and Z may come first as well."),
+        ("older", "Unsettled", "Over all 100 comparable answers X"),
+        ("equal", "Asked only once", "names it first, but no other product has more points."),
         ("tied", "Too close to call", "points each, and each came first in 10 of the last 20."),
         (
             "unsettled",

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import click
 
 from store.cli import app_settings, checks, searching, with_data
 from store.disk import is_full
-from store.files import Files
+from store.files import Catalogue, Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
+from store.polls.batch_files import BatchFiles
 from store.polls.locks import FOLDER, DamagedFileError
 from store.polls.spending import SPENT, stored_spending
 from store.publishing import manifest
@@ -117,6 +119,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     yield from name_clashes(names, files)
     yield from manifest.problems(directory)
     yield from _unpolled(directory)
+    yield from _batches_of_the_gone(directory, catalogue)
     yield from checks.advice(catalogue, files)
     yield from searching.remarks(directory, catalogue)
     try:
@@ -128,6 +131,15 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     else:
         if history.fault:
             yield history.fault
+
+
+def _batches_of_the_gone(directory: Path, catalogue: Catalogue) -> Iterator[Problem]:
+    """Yield assistants of open batches that models.json no longer has."""
+    names = {assistant.name for assistant in catalogue.assistants}
+    with suppress(OSError):  # `flask poll` says what cannot be read
+        owners = {b.owner(catalogue) for b in BatchFiles(directory).all() if b.is_open}
+        for name in sorted(owners - names) if names else ():
+            yield Problem("models.json", 1, 1, f'"{name}" {checks.LEFT_A_BATCH}', "warning")
 
 
 def _unpolled(directory: Path) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from store.cli import app_settings, refuse, unknown_slug, with_data
-from store.cli.checks import mistakes
+from store.cli.checks import LEFT_A_BATCH, mistakes
 from store.cli.report import ask_whether_there, pause_in_words, quote, show_status, unread
 from store.counting import undeclared_sample
 from store.disk import check_room
@@ -167,6 +167,8 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     session, plan, pace = run.session, run.plan, run.plan.pace
     _check_slugs(plan.slugs, session.catalogue)
     state = session.polling.look(session.catalogue)
+    for name in session.batches_of_the_gone():
+        click.echo(f'warning: "{name}" {LEFT_A_BATCH}', err=True)
     for sentence in unread(session, state, pretends=run.pretends):
         click.echo(sentence, err=True)
     fault = undeclared_sample(

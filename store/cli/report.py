@@ -11,6 +11,7 @@ from datetime import datetime
 import click
 from msgspec.structs import replace
 
+from store.cli.checks import LEFT_A_BATCH
 from store.counting import doubt_clock
 from store.disk import is_full
 from store.polls import spending
@@ -66,11 +67,7 @@ def show_status(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     try:
         session.share_day(state)
         statuses = [status_of(assistant, session, state) for assistant in chosen]
-        faults += [
-            f"{name} is in models.json no more and has a batch on its way; --due collects it, and "
-            '"former_names" keeps its answers.'
-            for name in session.batches_of_the_gone()
-        ]
+        faults += [f'"{name}" {LEFT_A_BATCH}.' for name in session.batches_of_the_gone()]
         is_scheduled = is_held(session.locks / LOCK)
     except OSError as error:
         faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")

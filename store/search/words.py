@@ -120,10 +120,14 @@ _LOWER_PLACE = (
 """A place below the first, as in "second best VPN"."""
 _SECOND_QUESTION = (
     r",? and (?:how (?:sure|certain|confident|clear|firm)|why|who (?:says|disagrees|named)|"
-    r"is (?:it|the|that)|their (?:points|scores|reasons))\b[^.?!]*(?=\W*$)"
+    r"is (?:it|that|the \w+) (?:\w+ )?(?:sure|clear|certain|close|tied|firm)|"
+    r"their (?:points|scores|reasons))\b[^.?!]*(?=\W*$)"
 )
 """What follows the thing, as in "best VPN, and how sure are they"."""
-MONTH = "(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+MONTH = (
+    "(?:jan(?:uary)?|feb(?:ruary)?|march|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+    "oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
 """A month's name."""
 
 _TIME = (

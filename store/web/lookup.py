@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
+from itertools import dropwhile
 from typing import NoReturn, TypeVar
 
 from store.rankings.leaderboards import Leaderboard
@@ -14,6 +15,7 @@ from store.site_summary import RankedPart, RankedTopic
 from store.snapshot import Snapshot
 from store.web import as_of
 from store.web.errors import Moved, ParameterError, Refused
+from store.web.queries import is_day
 from store.web.view import View
 
 Chosen = TypeVar("Chosen")
@@ -32,15 +34,15 @@ _NEWS = re.compile(
 """Words of who asks for what is new."""
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _PAST = re.compile(
-    rf"{_DAY.pattern}|\b(?:days?|weeks?|months?|years?) ago\b|"
-    r"\b(?:in|on|of|early|mid|late|since|before|until) (?:\d\d?(?:st|nd|rd|th)? )?"
-    rf"{MONTH}\b",
+    rf"{_DAY.pattern}|\b(?:days?|weeks?|months?|years?) ago\b|\blast (?:week|month|year)\b|"
+    r"\b(?:(?:in|on|of|early|mid|late|since|before|until) (?:\d\d?(?:st|nd|rd|th)? )?|\d\d? )"
+    rf"{MONTH}\b|\b{MONTH},? \d",
     re.IGNORECASE,
 )
 """Words of who asks for a past day."""
 _ASSISTANT = re.compile(
     r"\b(?:what|who|which \w+|why) (?:do|does|did|would) "
-    r"(?!(?:the|most|all|any|ai|assistants?|models?|you|i|we|they|people)\b)"
+    r"(?!(?:the|most|all|any|ai|assistants|models|you|i|we|they|people)\b)"
     r"([\w.-]+(?: [\w.-]+)?) (?:answer|say|recommend|name|pick|choose|prefer|rank|put|think)\b|"
     r"\baccording to (?!(?:the|most|all|ai)\b)([\w.-]+)",
     re.IGNORECASE,
@@ -48,6 +50,12 @@ _ASSISTANT = re.compile(
 """A name of whom something was asked."""
 _SPAN = re.compile(r"\b(?:month|week)\b", re.IGNORECASE)
 """Spans of time in words; each ends with the newest answer, for no answer depends on the clock."""
+_BEFORE_NAMES = frozenset(
+    ("Are", "Best", "Does", "How", "Is", "The", "What", "Which", "Who", "Why")
+)
+"""Words with which a question begins, and no name."""
+_ASSISTANTS = frozenset(("chatgpt", "claude", "copilot", "gemini", "gpt", "grok", "perplexity"))
+"""Names of the best-known assistants, as people write them who care for no capitals."""
 _OF_RANKINGS = FILLERS | {
     "biggest", "categories", "category", "change", "first", "leader", "leaders", "number", "place",
     "places", "ranking", "rankings",
@@ -276,8 +284,8 @@ def news_in(query: str, view: View) -> tuple[str, str | None] | None:
     topic, count = _NEWS.subn(r"\1", query)
     if not count:
         return None
-    day = _DAY.search(query)
-    since = day[0] if day else None
+    days = filter(is_day, _DAY.findall(query))
+    since = next(days, None)
     if span := _SPAN.search(query):
         newest = date.fromisoformat(as_of.newest_day(view.snapshot) or "0001-12-31")
         since = f"{newest - timedelta(days=30 if span[0].lower() == 'month' else 6)}"
@@ -315,9 +323,13 @@ def topic_in(text: str, view: View) -> tuple[str, str | None] | None:
 def unknown_names(query: str, view: View) -> list[str]:
     """Return what stands beside "vs" or "or", is spelled as a name, and is of no product here."""
     sides = _sides(query)
-    names = [side for side in sides if len(sides) > 1 and re.search(r"[A-Z\d]", side)]
-    names = [name for name in names if len(name.split()) <= _WORDS]  # else it is a sentence
-    return [name for name in names if not product_named(name, view)]
+    if len(sides) == 1:
+        return []
+    names = [" ".join(dropwhile(_BEFORE_NAMES.__contains__, s.split())) for s in sides]
+    # What is longer is a sentence, what is in lower case a word, what is ranked a thing.
+    names = [n for n in names if len(n.split()) <= _WORDS and re.search(r"[A-Z\d]", n)]
+    names = [name for name in names if not product_named(name, view)]
+    return [n for n in names if not any(h.match == "exact" for h in view.search(n, 1).categories)]
 
 
 def is_of_past(query: str) -> bool:
@@ -331,7 +343,9 @@ def unknown_assistant(query: str, view: View) -> str | None:
     name = (named[1] or named[2]) if named else ""
     known = {word for model in model_names(view.snapshot) for word in words_of(model)}
     words = {word for word in words_of(name) if word not in FILLERS}
-    return name if words and not words & known and not product_named(name, view) else None
+    is_name = re.search(r"[A-Z\d]", name) or words <= _ASSISTANTS
+    is_unknown = words and is_name and not words <= known
+    return name if is_unknown and not product_named(name, view) else None
 
 
 def _sides(query: str) -> list[str]:

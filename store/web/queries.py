@@ -378,14 +378,14 @@ def _checked(field: _Field, value: Any, *, lax: bool) -> tuple[Any, str | None]:
             # Python's ``$`` would let a line end pass.
             fits = re.search((type_.pattern or "").replace("$", r"\Z"), value) is not None
             length = (type_.min_length or 0) <= len(value) <= (type_.max_length or len(value))
-            is_right = fits and length and (not field.extra.get("day") or _is_day(value))
+            is_right = fits and length and (not field.extra.get("day") or is_day(value))
             wrong = f"has {len(value)} characters; {type_.max_length} are allowed."
         case _:
             wrong = "must be a text."
     return value, None if is_right else field.extra.get("wrong", wrong)
 
 
-def _is_day(text: str) -> bool:
+def is_day(text: str) -> bool:
     """Return whether a date ``YYYY-MM-DD`` is one of the calendar."""
     with suppress(ValueError):
         return bool(dt.date.fromisoformat(text))

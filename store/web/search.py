@@ -83,6 +83,7 @@ class RankedIn(JsonObject, frozen=True, kw_only=True):
     slug: str
     title: str
     rank: int
+    place: Annotated[int, doc("Its rank, or the best of those it is tied with.", ge=1)]
     of: int
     api: Api
 
@@ -253,6 +254,7 @@ def _brand_hit(product: ProductProfile, hit: Hit, view: View, most_places: int |
                 slug=board.slug,
                 title=board.category.title,
                 rank=entry.rank,
+                place=entry.place,
                 of=len(board.entries),
                 api=view.at.category(board.slug),
             )

@@ -17,6 +17,7 @@ from store.rankings.sentences import (
     day_in_words,
     listed,
     number_in_words,
+    plural,
     some,
     whose_count,
 )
@@ -156,7 +157,13 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name, when: 
     sure = board.certainty
     if sure.level == "unmeasured" and len(board.firsts) == 1:
         is_most = board.votes[board.firsts[0]] == max(board.votes.values())
-        points = "" if is_most else ", but second to fifth places give it the most points"
+        is_level = any(e.score == board.entries[0].score for e in board.entries[1:])
+        most_points = (
+            "no other product has more points"
+            if is_level
+            else ("second to fifth places give it the most points")
+        )
+        points = "" if is_most else f", but {most_points}"
         return f"{_votes(board, when if when == 'then' else '')}{points}. {_once(board)}"
     shown = {*board.firsts}
     if sure.level == "contradicted":
@@ -174,7 +181,7 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name, when: 
     often = [product for product, count in firsts.items() if count == most]
     if sure.level == "unmeasured" or not shown.isdisjoint(often):
         return said
-    times = f"{most} times{' each' if len(often) > 1 else ''}"
+    times = f"{plural(most, 'time')}{' each' if len(often) > 1 else ''}"
     more = f"{some([name(product) for product in often])} came first more often, {times}"
     return f"{said} {more}, with fewer points in the latest answers."
 
@@ -224,12 +231,14 @@ def _close(board: Leaderboard, firsts: Counter[ProductId], rival: ProductId, nam
     first, sure = board.entries[0].product, board.certainty
     others = [product for product in sure.contenders if product not in (first, rival)]
     lead = f"{name(first)} leads {name(rival)} by {scores[first]} points to {scores.get(rival, 0)}"
-    if scores[first] == scores.get(rival):
+    is_level = scores[first] == scores.get(rival)
+    if is_level:
         who = f"{name(first)} and {name(rival)} have {scores[first]} points each"
         more = board.entries[0].appearances > _appearances(board, rival)
         why = "more assistants name it" if more else "of its better places"
         lead = f"{who}; {name(first)} comes first because {why}"
-    chance, often, answers = "That lead is small enough to be chance", firsts[first], firsts.total()
+    chance = "That order may be chance" if is_level else "That lead is small enough to be chance"
+    often, answers = firsts[first], firsts.total()
     if 2 * often > answers:
         # The shortest run decides how large a lead has to be.
         days = number_in_words(min(sure.runs.values()))
@@ -283,7 +292,8 @@ def _votes(board: Leaderboard, when: str) -> str:
     who = f"{number_in_words(of)} assistants{f' {whose_count(board)}' if board.missing else ''}"
     if votes == of:
         return f"{'Both' if of == 2 else 'All'} {who.removeprefix('two ')} {end}"  # noqa: PLR2004
-    count = f"{number_in_words(votes).capitalize()} of" if votes else "None of the"
+    nobody = "Neither of the" if of == 2 else "None of the"  # noqa: PLR2004
+    count = f"{number_in_words(votes).capitalize()} of" if votes else nobody
     return f"{count} {who} {end}"
 
 
