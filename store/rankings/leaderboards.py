@@ -40,7 +40,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
     site: Site
 
     @property
-    def topic(self) -> str:
+    def subject(self) -> str:
         """The subject of the category, or the older wording that was asked."""
         return f"“{self.question}”" if self.next_question else self.category.subject
 

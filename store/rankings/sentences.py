@@ -130,7 +130,7 @@ def category_verdict(board: Leaderboard, name: Name, site: Site, source: str) ->
     is_behind = not top.tied and votes[top.product] < max(votes.values())
     doubt = _certainty_clause(board, name, link="and" if is_behind else "though")
     claim = (
-        f"As of {board.updated}, {models} {rank} {some(tied, *TIED)} #1 for {board.topic} on "
+        f"As of {board.updated}, {models} {rank} {some(tied, *TIED)} #1 for {board.subject} on "
         f"{site.name} — {agreement_wording(board, name, site.stale_after_days)}{doubt}"
     )
     sentences = [claim]
@@ -292,7 +292,7 @@ def product_verdict(
     because = f" — {_quoted(entry.reason)}" if entry.reason else ""
     claim = (
         f"{name(entry.product)} is ranked #{entry.rank} of {len(board.entries)}{tie} for "
-        f"{board.topic} on {site}{sure}{',' if sure and also else ''}{also}{because}"
+        f"{board.subject} on {site}{sure}{',' if sure and also else ''}{also}{because}"
     )
     return f"As of {board.updated}, {_ended(claim)} Source: {source}."
 

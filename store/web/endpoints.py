@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Struct
 
-from store.web.answers import THOROUGH, Body, Route, snapshot_basis
+from store.web.responses import THOROUGH, Body, Route, snapshot_basis
 from store.web.shapes import JsonObject
 from store.web.view import View
 

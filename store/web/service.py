@@ -16,8 +16,8 @@ from werkzeug.routing import MapAdapter
 from store.files import Catalogue
 from store.search.meaning import Meaning
 from store.store import Store
-from store.web import answers, errors, health, hosts, mcp, openapi
-from store.web.answers import ANY_ORIGIN, FinalResponse, Route, redirect, security_headers
+from store.web import errors, health, hosts, mcp, openapi, responses
+from store.web.responses import ANY_ORIGIN, FinalResponse, Route, redirect, security_headers
 from store.web.errors import Moved, ProblemResponse, Refused
 from store.web.pages import feeds, pictures, views
 from store.web.pages.data import DataFiles
@@ -100,7 +100,7 @@ def register(
 
     errors.register(app)
     _add_request_hooks(app, routes, current)
-    answers.register(app, routes, view, answers.Cache())
+    responses.register(app, routes, view, responses.Cache())
     app.add_url_rule("/data/<path:name>", "data_file", files.send)
     mcp.register(app, view)
     health.register(app, store)

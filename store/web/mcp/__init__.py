@@ -11,7 +11,7 @@ from flask import Flask, Response, request
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
-from store.web.answers import NOSNIFF, FinalResponse
+from store.web.responses import NOSNIFF, FinalResponse
 from store.web.hosts import host_of, is_ip
 from store.web.mcp import tools
 from store.web.mcp.protocol import SUPPORTED, Server, dispatch

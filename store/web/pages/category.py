@@ -7,7 +7,7 @@ from typing import Any
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES
 from store.web import as_of, lookup, verdicts
-from store.web.answers import category_basis
+from store.web.responses import category_basis
 from store.web.pages import pictures
 from store.web.pages.answer_box import answer_box
 from store.web.pages.news import news_of

@@ -20,7 +20,7 @@ from store.publishing import manifest, tables
 from store.publishing.directories import CURRENT, SUMS
 from store.publishing.manifest import Manifest
 from store.records import Problem
-from store.web.answers import CACHE_CONTROL, Route, snapshot_basis
+from store.web.responses import CACHE_CONTROL, Route, snapshot_basis
 from store.web.errors import ProblemResponse, Refused
 from store.web.pages.routes import page
 from store.web.queries import Query

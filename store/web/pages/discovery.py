@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from store.web import as_of, listings, openapi
-from store.web.answers import Route
+from store.web.responses import Route
 from store.web.errors import CODES
 from store.web.pages.routes import from_snapshot, page
 from store.web.queries import Query

@@ -13,7 +13,7 @@ import msgspec
 from store.rankings import sentences
 from store.rankings.changes import Change
 from store.web import lookup
-from store.web.answers import Route, category_basis
+from store.web.responses import Route, category_basis
 from store.web.pages.routes import page, resource
 from store.web.queries import PollId, Query, Slug
 from store.web.view import View

@@ -12,7 +12,7 @@ from store.rankings.changes import Change
 from store.rankings.experiments import track_record_sentence
 from store.rankings.leaderboards import Leaderboard, leader_changes
 from store.web import listings, lookup, trends
-from store.web.answers import FOR_GOOD, Body, Route
+from store.web.responses import FOR_GOOD, Body, Route
 from store.web.errors import ParameterError, Refused
 from store.web.pages import category, comparisons, discovery, home, products
 from store.web.pages.routes import from_snapshot, page, resource
