@@ -12,8 +12,8 @@ from builders import answered, app_over, write_data
 
 from store.rankings.leaderboards import Leaderboard
 from store.search import Kind
-from store.web.responses import OVERHEAD, Body, Cache
 from store.web.errors import Suggestion
+from store.web.responses import OVERHEAD, Body, Cache
 from store.web.view import View
 
 

@@ -8,10 +8,10 @@ from msgspec import UNSET, Struct, UnsetType
 from store.rankings.merging import PLACES
 from store.records import NearMiss, Pick, ServedFailure, Usage
 from store.web import lookup
-from store.web.responses import QUICK
 from store.web.endpoints import Result, endpoint, rows_as
 from store.web.errors import Refused
 from store.web.queries import OfHistory, parameters_of
+from store.web.responses import QUICK
 from store.web.shapes import TIME_PATTERN, JsonObject, Time, doc
 from store.web.view import View
 

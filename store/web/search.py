@@ -7,9 +7,9 @@ from store.rankings import sentences
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.products import ProductProfile
 from store.search import Hit, Hits, Label
-from store.web.responses import QUICK
 from store.web.endpoints import Result, endpoint
 from store.web.queries import Search
+from store.web.responses import QUICK
 from store.web.shapes import (
     Api,
     CertaintyLevel,

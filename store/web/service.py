@@ -17,13 +17,13 @@ from store.files import Catalogue
 from store.search.meaning import Meaning
 from store.store import Store
 from store.web import errors, health, hosts, mcp, openapi, responses
-from store.web.responses import ANY_ORIGIN, FinalResponse, Route, redirect, security_headers
 from store.web.errors import Moved, ProblemResponse, Refused
 from store.web.pages import feeds, pictures, views
 from store.web.pages.data import DataFiles
 from store.web.pages.routes import error_page, is_for_people
 from store.web.queries import from_address
 from store.web.rendering import HTML
+from store.web.responses import ANY_ORIGIN, FinalResponse, Route, redirect, security_headers
 from store.web.view import View
 
 EXPOSED_BY_MCP = "MCP-Protocol-Version, Mcp-Session-Id"

@@ -10,9 +10,9 @@ from store.rankings.names import ProductId
 from store.rankings.products import ProductProfile
 from store.web import as_of, lookup
 from store.web import shapes as wire
-from store.web.responses import category_basis
 from store.web.endpoints import endpoint
 from store.web.queries import AsOf, OfProduct
+from store.web.responses import category_basis
 from store.web.view import View
 
 

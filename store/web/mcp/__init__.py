@@ -11,7 +11,6 @@ from flask import Flask, Response, request
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
-from store.web.responses import NOSNIFF, FinalResponse
 from store.web.hosts import host_of, is_ip
 from store.web.mcp import tools
 from store.web.mcp.protocol import SUPPORTED, Server, dispatch
@@ -19,6 +18,7 @@ from store.web.openapi import VERSION
 from store.web.pages.routes import resource
 from store.web.queries import Query
 from store.web.rendering import render
+from store.web.responses import NOSNIFF, FinalResponse
 from store.web.view import View
 
 MAX_BODY = 64 * 1024

@@ -7,12 +7,12 @@ from typing import Any
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES
 from store.web import as_of, lookup, verdicts
-from store.web.responses import category_basis
 from store.web.pages import pictures
 from store.web.pages.answer_box import answer_box
 from store.web.pages.news import news_of
 from store.web.pages.routes import page
 from store.web.queries import AsOf
+from store.web.responses import category_basis
 from store.web.shapes import CategoryVerdict
 from store.web.view import View
 

@@ -20,10 +20,10 @@ from store.publishing import manifest, tables
 from store.publishing.directories import CURRENT, SUMS
 from store.publishing.manifest import Manifest
 from store.records import Problem
-from store.web.responses import CACHE_CONTROL, Route, snapshot_basis
 from store.web.errors import ProblemResponse, Refused
 from store.web.pages.routes import page
 from store.web.queries import Query
+from store.web.responses import CACHE_CONTROL, Route, snapshot_basis
 from store.web.view import View
 
 log = logging.getLogger(__name__)

@@ -6,10 +6,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from store.web import as_of, listings, openapi
-from store.web.responses import Route
 from store.web.errors import CODES
 from store.web.pages.routes import from_snapshot, page
 from store.web.queries import Query
+from store.web.responses import Route
 from store.web.view import View
 
 TEXT = "text/plain; charset=utf-8"

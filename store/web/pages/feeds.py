@@ -13,9 +13,9 @@ import msgspec
 from store.rankings import sentences
 from store.rankings.changes import Change
 from store.web import lookup
-from store.web.responses import Route, category_basis
 from store.web.pages.routes import page, resource
 from store.web.queries import PollId, Query, Slug
+from store.web.responses import Route, category_basis
 from store.web.view import View
 
 ATOM = "application/atom+xml; charset=utf-8"

@@ -10,10 +10,10 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES, Entry
 from store.rankings.sentences import agreement_wording, level_in_words, listed
 from store.web import lookup
-from store.web.responses import Body, Route, category_basis
 from store.web.pages.routes import page, resource
 from store.web.queries import OfCategory, Slug
 from store.web.rendering import render_page
+from store.web.responses import Body, Route, category_basis
 from store.web.shapes import CategoryVerdict
 from store.web.verdicts import verdict_shape
 from store.web.view import View

@@ -14,10 +14,10 @@ from store.rankings.merging import PLACES
 from store.rankings.products import ProductProfile
 from store.records import Pick, Poll
 from store.web import lookup, verdicts
-from store.web.responses import Route
 from store.web.pages import pictures
 from store.web.pages.routes import page
 from store.web.queries import OfProduct
+from store.web.responses import Route
 from store.web.view import View, quoted_first
 
 MOST_POLLS = 500

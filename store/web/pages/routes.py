@@ -6,10 +6,10 @@ from typing import Any, get_type_hints
 from flask import Request, request
 
 from store.text import MAX_SLUG
-from store.web.responses import Body, Route, snapshot_basis
 from store.web.errors import Refused, Suggestion
 from store.web.queries import Query
 from store.web.rendering import HTML, render_page
+from store.web.responses import Body, Route, snapshot_basis
 from store.web.view import View
 
 MACHINES = (

@@ -12,12 +12,12 @@ from store.rankings.changes import Change
 from store.rankings.experiments import track_record_sentence
 from store.rankings.leaderboards import Leaderboard, leader_changes
 from store.web import listings, lookup, trends
-from store.web.responses import FOR_GOOD, Body, Route
 from store.web.errors import ParameterError, Refused
 from store.web.pages import category, comparisons, discovery, home, products
 from store.web.pages.routes import from_snapshot, page, resource
 from store.web.queries import HITS, Day, OfSlug, Query, Search, Tabular, Text
 from store.web.rendering import MEDIA_TYPES, assets, version
+from store.web.responses import FOR_GOOD, Body, Route
 from store.web.search import search_basis, search_results
 from store.web.view import View
 
