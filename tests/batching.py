@@ -1,4 +1,4 @@
-"""A provider of batches on loopback, in all four formats; it counts what it would send a bill for.
+"""A provider of batches on loopback, in all three formats; it counts what it would send a bill for.
 
 Run as a process (``python tests/batching.py FILE``) it prints its port and keeps all it knows in
 the file, so that it survives a restart. Questions outside batches are answered as by
@@ -14,7 +14,7 @@ In a test's own process ``broken`` makes every answer a 503, and ``dated`` is th
     why        what is said to that
     unknown    how often a new batch is answered with 404 (0)
     end        "completed", "expired", "cancelled", "failed", "hang" (till it is cancelled),
-               "stuck", "revert" (hangs; once cancelled it says so for a look, then is answered)
+               "stuck"
     answered   how many items are answered before it ends so (all)
     results    "shuffled", "missing", "doubled", "differing", "foreign", "endless", "garbled",
                "none"
@@ -41,7 +41,7 @@ from contextlib import contextmanager
 from email.parser import BytesParser
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from replaying import Handler as DirectHandler
 from replaying import Replaying, answer_text, envelope
@@ -114,7 +114,7 @@ class Handler(DirectHandler):
 
     def do_GET(self) -> None:  # noqa: N802, PLR0911 - the base class calls it so
         """A look at a batch, a list, results, or what a test wants to know."""
-        path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
+        path = urlsplit(self.path).path
         with self.server_.lock:
             if path == "/told":
                 return self._json(200, self.book)
@@ -129,7 +129,7 @@ class Handler(DirectHandler):
             if found := re.search(r"/files/([^/]+)/content$", path):
                 return self._file(found[1])
             if found := re.search(r"/batches/([^/:]+)/results$", path):
-                return self._results(found[1], query)
+                return self._results(found[1])
             if found := re.search(r"/batches/([^/:]+)$", path):
                 return self._look(unquote(found[1]))
         return super().do_GET()
@@ -231,8 +231,6 @@ class Handler(DirectHandler):
         lines = [json.loads(x) for x in self.book["files"][body["input_file_id"]].splitlines()]
         api = "responses" if lines[0]["url"].endswith("responses") else "chat"
         items = [_item(api, x["custom_id"], x["body"]) for x in lines]
-        if "name" in body:
-            return "xai", items, body["name"]
         return api, items, body["metadata"]["consensus_batch"]
 
     def _reply_to_create(self, told: Told, batch: Told | None) -> None:
@@ -261,14 +259,12 @@ class Handler(DirectHandler):
 
     def _pass_time(self, batch: Told) -> None:
         """Let a batch end if it was looked at as often as it takes."""
-        reverts = batch["end"] == "revert" and batch["status"] == "cancelled"
-        lasts = batch["status"] != "in_progress" or batch["end"] in ("hang", "stuck", "revert")
-        if lasts and not reverts:
+        if batch["status"] != "in_progress" or batch["end"] in ("hang", "stuck"):
             return
         if batch["looks"]:
             batch["looks"] -= 1
         else:
-            self._finish(batch, "completed" if reverts else batch["end"])
+            self._finish(batch, batch["end"])
 
     def _cancel(self, known: str) -> None:
         batch = self.book["batches"].get(known)
@@ -276,7 +272,6 @@ class Handler(DirectHandler):
             return self._json(404, {"error": {"message": "no such batch"}})
         if batch["status"] == "in_progress" and batch["end"] != "stuck":
             self._finish(batch, "cancelled")
-            batch["looks"] = 1
             self.server_.keep()
         return self._json(200, self._seen(batch))
 
@@ -334,17 +329,6 @@ class Handler(DirectHandler):
                 described["output"] = listed
                 seen |= {"done": True, "response": listed}
             return seen
-        if batch["api"] == "xai":
-            has_failed = batch["status"] == "failed"
-            cancelled = sum(kind == "cancelled" for _, kind, _ in batch["results"] or [])
-            counts = {
-                "num_requests": 0 if has_failed else total,
-                "num_pending": 0 if ended else total,
-                "num_cancelled": cancelled,
-            }
-            why = "JSONL file validation failed: line 1: no" if has_failed else None
-            named = {"batch_id": batch["id"], "name": batch["label"], "state": counts}
-            return {**named, "cancel_by_xai_message": why}
         is_there = ended and results and told.get("results") != "none"
         return {
             "id": batch["id"],
@@ -373,18 +357,11 @@ class Handler(DirectHandler):
         ]
         return self._send(200, {}, _jsonl(kept, told))
 
-    def _results(self, known: str, query: dict[str, list[str]]) -> None:
+    def _results(self, known: str) -> None:
         batch = self.book["batches"].get(known)
         if batch is None or batch["results"] is None:
             return self._json(404, {"error": {"message": "no results yet"}})
         told = self.step_of(batch["model"])
-        if batch["api"] == "xai":
-            start = int(query.get("pagination_token", ["0"])[0])
-            page = self._lines(batch)[start : start + 2]
-            endless = told.get("results") == "endless"
-            more = endless or start + 2 < len(batch["results"])
-            token = str(start + 2) if more else None
-            return self._json(200, {"results": page, "pagination_token": token})
         if told.get("results") == "endless":
             return self._endless()
         return self._send(200, {}, _jsonl(self._lines(batch), told))
@@ -401,10 +378,13 @@ class Handler(DirectHandler):
 
     def _lines(self, batch: Told) -> list[Told]:
         """The results in the format's own shape."""
-        shape = {"messages": _anthropic, "gemini": _gemini, "xai": _xai}.get(batch["api"], _openai)
-        api = "chat" if batch["api"] == "xai" else batch["api"]
+        shape = {"messages": _anthropic, "gemini": _gemini}.get(batch["api"], _openai)
         return [
-            shape(known, kind, envelope(api, said, batch["model"]) if kind == "answer" else said)
+            shape(
+                known,
+                kind,
+                envelope(batch["api"], said, batch["model"]) if kind == "answer" else said,
+            )
             for known, kind, said in batch["results"]
         ]
 
@@ -472,14 +452,6 @@ def _gemini(known: str, kind: str, said: Any) -> Told:
     codes = {"cancelled": 1, "expired": 4}
     code = codes.get(kind, 8 if said == 429 else 13)
     return {**where, "error": {"code": code, "message": "no"}}
-
-
-def _xai(known: str, kind: str, said: Any) -> Told:
-    if kind == "answer":
-        result: Told = {"response": {"chat_get_completion": said}}
-    else:
-        result = {"error": "Batch cancelled" if kind == "cancelled" else "no"}
-    return {"batch_request_id": known, "batch_result": result}
 
 
 def main() -> None:

@@ -24,7 +24,6 @@ def carry_out(order: dict[str, Any], directory: Path, url: str, name: str) -> No
     """One order, which an alarm ends as ``kill -9`` would."""
     data = PollingWorld(directory, url)
     data.now = datetime.fromisoformat(order["now"])
-    data.proxy = url if name == "Grok" else None
     session = data.session()
     session.polling.look(session.catalogue)
     if order["after"]:

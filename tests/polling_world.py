@@ -38,7 +38,6 @@ class PollingWorld:
         self.limits = Limits(attempts=1)
         self.stop = threading.Event()
         self.files = BatchFiles(directory)
-        self.proxy: str | None = None
 
     def later(self, **passed: float) -> None:
         """Let time pass."""
@@ -52,7 +51,7 @@ class PollingWorld:
         clock = Clock(now or (lambda: self.now))
         history = History(self.directory / "history")
         environ = {"POLL_TEST_KEY": CANARY}
-        settings = Settings(data_dir=self.directory, environ=environ, proxy=self.proxy)
+        settings = Settings(data_dir=self.directory, environ=environ)
         record = partial(append, history, catalogue)
         session = PollSession(
             settings, catalogue, PollingReader(history, clock), record, self.stop, run_usd

@@ -1,4 +1,4 @@
-"""Batches at a provider that hangs, drops, shuffles and bills; in all four formats."""
+"""Batches at a provider that hangs, drops, shuffles and bills; in all three formats."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.session import CANCELLED, IN_BATCH, Summary
 from store.text import rfc3339
 
-NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini", "xai": "Grok"}
+NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini"}
 MODELS = {api: name.lower() for api, name in NAMES.items()}
 
 
@@ -36,10 +36,7 @@ class Queue:
     def __init__(self, directory: Path, server: Batching, api: str, **fields: Any) -> None:
         self.server = server.emptied()
         self.name, self.model = NAMES[api], MODELS[api]
-        if api == "xai":  # its queue is known by its host, which is reached through a proxy
-            fields["base_url"] = "http://api.x.ai/v1"
         self.data = PollingWorld(directory, server.url, batch=True, **{"daily_usd": 100, **fields})
-        self.data.proxy = server.url if api == "xai" else None
 
     def tell(self, **told: Any) -> None:
         """Set what the provider does."""
@@ -207,10 +204,7 @@ def test_cancelling_keeps_answers_and_leaves_no_records(queue: Queue) -> None:
     """What was not asked is due again, and counts neither as failed nor as paid."""
     queue.tell(end="hang", answered=2)
     queue.begin()
-    told = Counter(queue.follow(cancel=True).outcomes)
-    for _ in range(3):
-        queue.data.later(minutes=16)
-        told += queue.follow().outcomes
+    told = Counter(queue.follow(cancel=True).outcomes) + queue.follow().outcomes
     assert (told["answered"], told[CANCELLED]) == (2, 1)
     assert Counter(poll.failure for poll in queue.data.polls()) == {None: 2}
     assert queue.bills == 2
@@ -224,9 +218,7 @@ def test_several_batches_that_are_cancelled_at_once_pause_like_one(queue: Queue)
     for slug in ("c-000", "c-001"):
         queue.begin(slug)
     queue.follow(cancel=True)
-    for _ in range(3):
-        queue.data.later(minutes=16)
-        queue.follow()
+    queue.follow()
     assert queue.states == ["failed"] * 2
     who = queue.data.batches()[0].assistant
     pause = queue.data.files.pause_of(who, queue.data.now)

@@ -18,7 +18,7 @@ from processes import ROOT, call
 
 from store.text import rfc3339
 
-NAMES = ("GPT", "Claude", "Gemini", "Grok")
+NAMES = ("GPT", "Claude", "Gemini")
 MICROS = 2200
 """What the provider bills for an answer of a batch."""
 
@@ -51,9 +51,8 @@ def line_from(process: subprocess.Popen[str]) -> str:
 class Story:
     """One assistant's batches, one round a week, each of them killed once."""
 
-    def __init__(self, directory: Path, url: str, name: str, hand: subprocess.Popen[str]) -> None:
-        fields = {"base_url": "http://api.x.ai/v1"} if name == "Grok" else {}
-        self.data = PollingWorld(directory, url, 3, batch=True, daily_usd=100, **fields)
+    def __init__(self, directory: Path, url: str, hand: subprocess.Popen[str]) -> None:
+        self.data = PollingWorld(directory, url, 3, batch=True, daily_usd=100)
         self.url, self.hand = url, hand
         self.now: datetime = NOW
         self.kills = self.weeks = 0
@@ -113,7 +112,7 @@ def tell(tmp_path: Path, name: str, kills: int, seed: int) -> Story:
     with worker(["tests/batching.py", str(tmp_path / "book.json")]) as provider:
         url = f"http://127.0.0.1:{line_from(provider)}"
         with worker(["tests/dying.py", str(tmp_path / "data"), url, name]) as hand:
-            story = Story(tmp_path / "data", url, name, hand)
+            story = Story(tmp_path / "data", url, hand)
             weeks = 0
             while story.kills < kills and weeks < 12 * kills:
                 weeks += 1

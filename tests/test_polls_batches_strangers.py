@@ -1,8 +1,7 @@
 """Batches at mock servers that others wrote, and by the types of the vendors' own SDKs.
 
 The servers are aimock for OpenAI (``npm install @copilotkit/aimock@1.43.0``, its program ``llmock``
-named by ``AIMOCK``) and llmock for Anthropic; it and the SDKs are the extra ``sdk``, but for
-xAI's, which has the types of its gRPC alone.
+named by ``AIMOCK``) and llmock for Anthropic; it and the SDKs are the extra ``sdk``.
 """
 
 import os
@@ -24,7 +23,7 @@ from processes import free_port, reached, until
 from store.polls.asking import request_for
 from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.providers import PROVIDERS, queue_of
-from store.polls.providers.provider import Items, Queue, Remote, Response, read_object
+from store.polls.providers.provider import Items, Queue, Remote, Response
 from store.polls.session import Summary
 from store.records import Assistant
 
@@ -107,9 +106,7 @@ def sdk(module: str, install: str = EXTRA) -> Any:
 
 def assistant_of(api: Any) -> Assistant:
     """An assistant that is asked in batches."""
-    host = "api.x.ai" if api == "xai" else "127.0.0.1:9"
-    base: dict[str, Any] = {"name": "A", "model": "m", "base_url": f"http://{host}/v1"}
-    return Assistant(**base, api="chat" if api == "xai" else api)
+    return Assistant(name="A", model="m", base_url="http://127.0.0.1:9/v1", api=api)
 
 
 def queue_for(assistant: Assistant) -> Queue:
@@ -210,12 +207,11 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results() -> None:
     assert kinds == {"errored": "rate_limited", "canceled": "interrupted", "expired": "timeout"}
 
 
-@pytest.mark.parametrize("api", ["chat", "xai"])
-def test_openai_sdk_reads_our_lines_of_chat(api: str) -> None:
-    """They fit its parameter types; xAI takes the same, its own SDK has no such lines."""
+def test_openai_sdk_reads_our_lines_of_chat() -> None:
+    """They fit its parameter types."""
     completions = sdk("openai.types.chat.completion_create_params")
     fits = sdk("pydantic").TypeAdapter(completions.CompletionCreateParamsNonStreaming)
-    assistant = assistant_of(api)
+    assistant = assistant_of("chat")
     upload = queue_for(assistant).build_upload(items(assistant))
     assert upload
     lines = [msgspec.json.decode(line) for line in (upload.file or b"").splitlines()]
@@ -265,28 +261,3 @@ def test_google_sdk_sends_our_batch_and_reads_our_provider(
     for one in read.dest.inlined_responses:
         answer = msgspec.json.decode(one.response.text)
         assert picks[f"batch {one.metadata['key']}"] == answer["picks"][0]["name"]
-
-
-def test_xai_sdk_takes_our_batch_and_we_read_its_own() -> None:
-    """By the types of its gRPC, which name the same members; REST has the results one deeper."""
-    types = sdk("xai_sdk.proto", "pip install xai-sdk").batch_pb2
-    shapes, status = sdk("google.protobuf.json_format"), sdk("google.rpc.status_pb2")
-
-    def shown(message: Any) -> bytes:
-        text: str = shapes.MessageToJson(message, preserving_proto_field_name=True)
-        return text.encode()
-
-    assistant = assistant_of("xai")
-    queue = queue_for(assistant)
-    made = queue.build_batch({}, "label", "file-1")
-    shapes.ParseDict(made.body, types.CreateBatchRequest())
-    state = types.BatchState(num_requests=3, num_pending=1, num_success=2)
-    batch = types.Batch(batch_id="b1", name="label", state=state)
-    assert queue.read_batch(read_object(shown(batch))) == Remote(id="b1", state="open")
-    more = {"pagination_token": "t"}
-    failed = types.BatchResult(batch_request_id="x", error=status.Status(code=8, message="slow"))
-    results = shown(types.ListBatchResultsResponse(results=[failed], **more))
-    ((identifier, came),) = queue.read_results(results)
-    assert isinstance(came, Response)
-    assert (identifier, came.status) == ("x", 429)
-    assert queue.next_file("b1", results) == "b1?t"

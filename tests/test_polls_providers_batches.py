@@ -9,31 +9,30 @@ from store.cli.checks import why_no_batches
 from store.polls.providers import queue_of
 from store.polls.providers.anthropic import AnthropicQueue
 from store.polls.providers.gemini import GeminiQueue
-from store.polls.providers.openai import OpenAIQueue, XAIQueue
+from store.polls.providers.openai import OpenAIQueue
 from store.polls.providers.provider import UNASKED, Response, grpc_error, no_answer, read_object
 from store.records import Assistant
 
 ASSISTANT = Assistant(name="A", api="responses", base_url="https://api.example/v1/", model="m")
-openai, anthropic, gemini, xai = (
-    kind(ASSISTANT, "sk-key") for kind in (OpenAIQueue, AnthropicQueue, GeminiQueue, XAIQueue)
+openai, anthropic, gemini = (
+    kind(ASSISTANT, "sk-key") for kind in (OpenAIQueue, AnthropicQueue, GeminiQueue)
 )
-QUEUES: dict[str, Any] = {"openai": openai, "anthropic": anthropic, "gemini": gemini, "xai": xai}
+QUEUES: dict[str, Any] = {"openai": openai, "anthropic": anthropic, "gemini": gemini}
 ODD = (b"", b"[]", b"null", b"<html>", b'{"id": "../x", "processing_status": "ended"}', b"[" * 9999)
 
 
 @pytest.mark.parametrize("name", QUEUES)
 @pytest.mark.parametrize("body", ODD)
 def test_what_is_no_batch_is_none(name: str, body: bytes) -> None:
-    """Nor is an id that would lead to another path; no page, and no results."""
+    """Nor is an id that would lead to another path; and there are no results."""
     queue = QUEUES[name]
     assert queue.read_batch(read_object(body)) is None
     assert list(queue.read_results(body)) == [] or name in ("openai", "anthropic")
-    assert queue.next_file("x", body) is None
 
 
 @pytest.mark.parametrize("name", QUEUES)
 def test_a_batch_goes_to_the_base_url_with_the_key_in_a_header(name: str) -> None:
-    """Every request of a queue; a token of a page is quoted."""
+    """Every request of a queue."""
     queue = QUEUES[name]
     items = {"k-0": {"model": "m"}}
     requests = [
@@ -42,24 +41,21 @@ def test_a_batch_goes_to_the_base_url_with_the_key_in_a_header(name: str) -> Non
         queue.build_look("b"),
         queue.build_cancel("b"),
         queue.build_download("f"),
-        queue.build_download("f?a&b=c"),
     ]
     for request in filter(None, requests):
         assert request.url.startswith("https://api.example/v1/")
         assert "//" not in request.url.removeprefix("https://")
         assert "sk-key" not in request.url
         assert "sk-key" in " ".join(request.headers.values())
-    assert xai.build_download("f?a&b=c").url.endswith("=a%26b%3Dc")
 
 
 @pytest.mark.parametrize(
     ("api", "host", "queue"),
     [
-        ("chat", "api.x.ai", XAIQueue),
         ("chat", "api.openai.com", OpenAIQueue),
-        ("responses", "api.x.ai", None),  # it would answer in the other format, paid and unread
-        ("chat", "nox.ai", None),
-        ("chat", "openrouter.ai", None),
+        ("chat", "notopenai.com", None),
+        ("chat", "api.x.ai", None),
+        ("responses", "openrouter.ai", None),
     ],
 )
 def test_which_queue_an_assistant_has(api: Any, host: str, queue: Any) -> None:
@@ -132,49 +128,6 @@ def test_results_of_gemini_stand_in_either_place() -> None:
     other = {"metadata": {"output": {"inlinedResponses": nobody}}}
     assert list(read(gemini, batch)) == ["a"]
     assert list(read(gemini, other)) == [""]
-
-
-def test_results_of_xai_that_failed_or_have_more_pages() -> None:
-    """A gRPC code or a sentence, and the token of the page that follows."""
-    errors = {"a": {"code": 8}, "b": "max_tokens must be positive", "c": "Batch cancelled"}
-    page = {
-        "results": [
-            {"batch_request_id": name, "batch_result": {"error": error}}
-            for name, error in errors.items()
-        ],
-        "pagination_token": "t&t",
-    }
-    body = json.dumps(page).encode()
-    found = dict(xai.read_results(body))
-    assert found["a"].status == 429
-    assert json.loads(found["b"].body)["error"]["message"] == "max_tokens must be positive"
-    assert found["c"] == UNASKED["cancelled"]
-    following = xai.next_file("b1?s", body)
-    assert following == "b1?t&t"
-    url = xai.build_download(following).url
-    assert url == "https://api.example/v1/batches/b1/results?limit=100&pagination_token=t%26t"
-
-
-def test_a_batch_of_xai_has_not_ended_before_it_is_counted() -> None:
-    """0 of 0 is the beginning; one that xAI cancels before it is counted has failed."""
-    states: tuple[dict[str, int], ...] = (
-        {},
-        {"num_requests": 2, "num_pending": 1},
-        {"num_requests": 2, "num_pending": 0},
-    )
-    bodies = [{"batch_id": "b", "state": state} for state in states]
-    found = [xai.read_batch(body) for body in bodies]
-    assert [remote.state for remote in found if remote] == ["open", "open", "ended"]
-    body = {"batch_id": "b", "cancel_by_xai_message": "JSONL file validation failed"}
-    failed = xai.read_batch(body)
-    assert failed
-    assert (failed.state, failed.why) == ("failed", "JSONL file validation failed")
-    ended = xai.read_batch({**body, "state": states[1]})
-    assert ended
-    assert (ended.state, ended.unasked) == ("ended", UNASKED["cancelled"])
-    cut = xai.read_batch({"batch_id": "b", "state": {"num_requests": 2, "num_cancelled": 1}})
-    assert cut
-    assert (cut.is_settling, cut.unasked) == (True, UNASKED["cancelled"])
 
 
 @pytest.mark.parametrize("status", ["new", "", "in_progress", "cancelling", "finalizing"])

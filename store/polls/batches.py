@@ -8,7 +8,7 @@ and its pairs are asked directly.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from secrets import token_hex
 
@@ -43,10 +43,6 @@ GIVE_UP_AFTER = timedelta(hours=50)
 """When a batch that neither ends nor can be cancelled is given up: Gemini's end after 48 hours."""
 FORGET_AFTER = timedelta(days=14)
 """When a batch is given up of which its provider does not say that it is not there."""
-RECHECK_AFTER = timedelta(minutes=15)
-"""Time for which what was cancelled may still turn out to be answered (xAI's did within 20 s)."""
-MOST_FILES = 100
-"""Files or pages of results that are read of one batch; one with more never ends."""
 SIZE = 64 << 20
 """Bytes of results at most: 200 answers with all their reasoning are some 10 MB."""
 REFUSALS = frozenset(range(300, 500)) - {408, 409}
@@ -195,7 +191,9 @@ class AssistantBatches:
             why = self._describe(response)
             self._summary.wrong.append(f"A batch of {self._name} was not cancelled: {why}")
             return batch
-        return self._note_cancelled(batch)
+        batch = replace(batch, cancelled_at=rfc3339(self._session.clock.now()))
+        self._session.files.write(batch)
+        return batch
 
     def follow(self, batch: Batch) -> None:
         """Ask how a batch stands, and do what follows from that."""
@@ -214,9 +212,9 @@ class AssistantBatches:
             self._summary.wrong.append(f"{self._name}: {why}")
             _fail(self._session, batch, why, 0)
             return
-        if remote.is_settling:
-            batch = self._note_cancelled(batch)
-        if remote.state == "ended" and self._is_final(batch, remote):
+        # a batch that ended without naming its results may name them a moment later
+        names_none = not remote.files and remote.unasked == UNASKED["missing"]
+        if remote.state == "ended" and (not names_none or age > CANCEL_AFTER):
             self._collect(batch, remote)
         elif age > GIVE_UP_AFTER:
             why = "It neither ended nor could be cancelled."
@@ -227,23 +225,6 @@ class AssistantBatches:
                 self.cancel(batch)
         elif batch.cancelled_at:
             self._summary.outcomes[ENDING] += len(batch.items)
-
-    def _note_cancelled(self, batch: Batch) -> Batch:
-        """Write down when a batch was first known to be cancelled; return how it stands now."""
-        if batch.cancelled_at is None:
-            batch = replace(batch, cancelled_at=rfc3339(self._session.clock.now()))
-            self._session.files.write(batch)
-        return batch
-
-    def _is_final(self, batch: Batch, remote: Remote) -> bool:
-        """Return whether the ended batch lists its results, and they can no longer change."""
-        now = self._session.clock.now()
-        if remote.is_settling and batch.age(now) <= GIVE_UP_AFTER:
-            cancelled_at = datetime.fromisoformat(str(batch.cancelled_at))
-            return now - cancelled_at >= RECHECK_AFTER
-        # a batch that ended without naming its results may name them a moment later
-        lists_none = not remote.files and remote.unasked == UNASKED["missing"]
-        return not lists_none or batch.age(now) > CANCEL_AFTER
 
     def _collect(self, batch: Batch, remote: Remote) -> None:
         """Record what is not recorded yet, forget the batch, then settle the cost.
@@ -314,16 +295,11 @@ class AssistantBatches:
     def _results(self, remote: Remote) -> list[Result] | str:
         """Return all that a provider says of a batch's items, or why it cannot be had now."""
         results: list[Result] = []
-        files = list(remote.files)
-        for count, file in enumerate(files, start=1):
+        for file in remote.files:
             response = self._call(self._queue.build_download(file))
             if not response.is_success:
                 return self._describe(response)
             results += self._queue.read_results(response.body)
-            following = self._queue.next_file(file, response.body)
-            if following and (following in files or count >= MOST_FILES):
-                return "The provider's results have no end."
-            files += [following] if following else []
         return results
 
     def _describe(self, response: Response) -> str:

@@ -1,11 +1,9 @@
-"""OpenAI's two formats, which its kin speak too, and their batches; xAI's, which are like them."""
+"""OpenAI's two formats, which its kin speak too, and their batches."""
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
-from msgspec.structs import replace
 
 from store.polls.answers import ANSWER_SCHEMA, Prompt
 from store.polls.providers import provider as wire
@@ -19,10 +17,6 @@ KEPT = {"anchor": "created_at", "seconds": WEEK}
 ENDS = frozenset({"completed", "expired", "cancelled", "failed"})
 FLEX_HOSTS = {"openai.com": True, "localhost": True}
 """https://platform.openai.com/docs/guides/flex-processing"""
-XAI_CANCELLED = "Batch cancelled"
-"""What the result of an item says that xAI cancelled."""
-PAGE = "?"
-"""Parts a batch's id from the token of a page of its results, where there is one."""
 
 
 class OpenAIQueue(wire.Queue):
@@ -97,76 +91,15 @@ class OpenAIQueue(wire.Queue):
                 )
 
 
-class XAIQueue(OpenAIQueue):
-    """Takes items as OpenAI does, and gives the results in pages."""
-
-    CANCEL = ":cancel"
-
-    def build_upload(self, items: wire.Items) -> wire.Request:
-        """Return the upload of the items as JSON Lines; this API knows no purpose of files."""
-        return replace(super().build_upload(items), body={})
-
-    # https://docs.x.ai/docs/guides/batch-api
-    def build_batch(self, items: wire.Items, label: str, file: str | None) -> wire.Request:  # noqa: ARG002
-        """Return the batch of an uploaded file, under our label."""
-        return self._post(self.HOME, {"name": label, "input_file_id": file})
-
-    def build_download(self, file: str) -> wire.Request:
-        """Return the request for a page of results."""
-        batch, _, token = file.partition(PAGE)
-        # a token may be anything that a provider said
-        following = f"&pagination_token={quote(token, safe='')}" if token else ""
-        return self._get(f"{self.HOME}/{batch}/results?limit=100{following}")
-
-    def read_batch(self, described: dict[str, Any]) -> wire.Remote | None:
-        """Return a batch; xAI cancels one whose file it does not take before counting its items."""
-        id_ = wire.path_id(described.get("batch_id"))
-        if id_ is None:
-            return None
-        state = wire.members(described.get("state"))
-        why = wire.text(described.get("cancel_by_xai_message"))
-        total, pending, cancelled = (
-            wire.number(state.get(f"num_{name}")) for name in ("requests", "pending", "cancelled")
-        )
-        has_ended = bool(why) or (total > 0 and pending == 0)
-        return wire.Remote(
-            id=id_,
-            state="failed" if why and not total else "ended" if has_ended else "open",
-            files=(id_,) if has_ended else (),
-            unasked=wire.UNASKED["cancelled" if why or cancelled else "missing"],
-            is_settling=cancelled > 0,
-            why=why or None,
-        )
-
-    def read_results(self, body: bytes) -> Iterator[wire.Result]:
-        """Yield each result of a page; an error is a sentence or has a code of gRPC."""
-        for item in wire.items(wire.read_object(body).get("results")):
-            identifier = wire.text(item.get("batch_request_id"))
-            result = wire.members(item.get("batch_result")) or item
-            answer = wire.members(wire.members(result.get("response")).get("chat_get_completion"))
-            error = result.get("error")
-            if answer:
-                yield identifier, wire.as_response(200, answer)
-            elif error == XAI_CANCELLED:
-                yield identifier, wire.UNASKED["cancelled"]
-            else:
-                yield (
-                    identifier,
-                    wire.grpc_error(wire.members(error) or {"message": wire.text(error)}),
-                )
-
-    def next_file(self, file: str, body: bytes) -> str | None:
-        """Return the next page of results, if there is one."""
-        token = wire.text(wire.read_object(body).get("pagination_token"))
-        return f"{file.partition(PAGE)[0]}{PAGE}{token}" if token else None
+QUEUES = {"openai.com": OpenAIQueue, "localhost": OpenAIQueue}
+"""Others speak these formats without a queue that is known here."""
 
 
 class Responses(wire.Provider):
     """OpenAI's present format."""
 
     FLEX = FLEX_HOSTS
-    # xAI's batches are Chat Completions alone
-    QUEUES = {"openai.com": OpenAIQueue, "localhost": OpenAIQueue}  # noqa: RUF012
+    QUEUES = QUEUES
     KEYS = {"OPENAI_API_KEY": "openai.com"}  # noqa: RUF012 - as in the base class
 
     # https://platform.openai.com/docs/api-reference/responses/create
@@ -227,12 +160,7 @@ class Chat(wire.Provider):
 
     OUTPUT_LIMIT = "max_completion_tokens"
     FLEX = FLEX_HOSTS
-    # others speak this format without a queue
-    QUEUES = {  # noqa: RUF012 - as in the base class
-        "openai.com": OpenAIQueue,
-        "x.ai": XAIQueue,
-        "localhost": OpenAIQueue,
-    }
+    QUEUES = QUEUES
     KEYS = {  # noqa: RUF012 - as in the base class
         "DEEPSEEK_API_KEY": "deepseek.com",
         "GITHUB_TOKEN": "github.ai",

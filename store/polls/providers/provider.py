@@ -223,13 +223,6 @@ def as_response(status: Any, body: Any, headers: Mapping[str, str] | None = None
     return Response(code, headers or {}, json.dumps(body).encode())
 
 
-def number(value: Any) -> int:
-    """Return a count, also one that is text as in JSON of protobuf; else 0."""
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        return int(value[:18])
-    return value if isinstance(value, int) and value > 0 else 0
-
-
 TRANSIENT = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """Statuses after which asking again soon may help."""
 PERMANENT = frozenset({401, 402, 403, 404})
@@ -383,7 +376,6 @@ class Remote(Struct, frozen=True, kw_only=True):
     """A batch as its provider describes it.
 
     ``files`` name what its results are read from. An item without a result comes to ``unasked``.
-    ``is_settling`` is set where cancelled items may still turn out to be answered for a while.
     ``why`` says why it failed.
     """
 
@@ -391,7 +383,6 @@ class Remote(Struct, frozen=True, kw_only=True):
     state: Literal["open", "ended", "failed"]
     files: tuple[str, ...] = ()
     unasked: Response = UNASKED["missing"]
-    is_settling: bool = False
     why: str | None = None
 
 
@@ -435,9 +426,6 @@ class Queue:
     def read_results(self, body: bytes) -> Iterator[Result]:
         """Yield what one of its files says of its items, in any order."""
         raise NotImplementedError
-
-    def next_file(self, file: str, body: bytes) -> str | None:
-        """Return what to read after a file, where results come in pages."""
 
     def _get(self, path: str) -> Request:
         return replace(self._post(path, {}), method="GET")
