@@ -1,4 +1,4 @@
-"""A provider of batches on loopback, in all three formats; it counts what it would send a bill for.
+"""A provider of batches on loopback, in both formats; it counts what it would send a bill for.
 
 Run as a process (``python tests/batching.py FILE``) it prints its port and keeps all it knows in
 the file, so that it survives a restart. Questions outside batches are answered as by
@@ -47,7 +47,6 @@ from replaying import Handler as DirectHandler
 from replaying import Replaying, answer_text, envelope
 
 Told = dict[str, Any]
-STATES = {"expired": "EXPIRED", "cancelled": "CANCELLED", "failed": "FAILED"}
 
 
 class Batching(Replaying):
@@ -150,8 +149,8 @@ class Handler(DirectHandler):
                 return self._upload(raw)
             if found := re.search(r"/batches/([^/:]+)[/:]cancel$", path):
                 return self._cancel(found[1])
-            if is_create := path.endswith(("/batches", ":batchGenerateContent")):
-                made = self._made(path, json.loads(raw))
+            if is_create := path.endswith("/batches"):
+                made = self._made(json.loads(raw))
         if is_create:
             return self._reply_to_create(*made)
         return self._answer(json.loads(raw))
@@ -184,9 +183,9 @@ class Handler(DirectHandler):
         self.server_.keep()
         self._json(200, {"id": name, "object": "file", "purpose": "batch"})
 
-    def _made(self, path: str, body: Told) -> tuple[Told, Told | None]:
+    def _made(self, body: Told) -> tuple[Told, Told | None]:
         """A batch as it is kept, and what its model is told; ``None`` if it is not made."""
-        api, items, label = self._items(path, body)
+        api, items, label = self._items(body)
         if self.server_.file:
             self._forget_bodies(items, body.get("input_file_id"))
         model = items[0]["model"]
@@ -219,15 +218,10 @@ class Handler(DirectHandler):
         for item in items:
             item["body"] = None
 
-    def _items(self, path: str, body: Told) -> tuple[str, list[Told], str | None]:
+    def _items(self, body: Told) -> tuple[str, list[Told], str | None]:
         if "requests" in body:
             items = [_item("messages", r["custom_id"], r["params"]) for r in body["requests"]]
             return "messages", items, None
-        if "batch" in body:
-            model = re.search(r"/models/(.+):batch", path)[1]  # type: ignore[index]
-            given = body["batch"]["inputConfig"]["requests"]["requests"]
-            items = [_item("gemini", g["metadata"]["key"], g["request"], model) for g in given]
-            return "gemini", items, body["batch"]["displayName"]
         lines = [json.loads(x) for x in self.book["files"][body["input_file_id"]].splitlines()]
         api = "responses" if lines[0]["url"].endswith("responses") else "chat"
         items = [_item(api, x["custom_id"], x["body"]) for x in lines]
@@ -255,7 +249,7 @@ class Handler(DirectHandler):
             return self._json(404, {"error": {"message": "no such batch"}})
         self._pass_time(batch)
         self.server_.keep()
-        return self._json(200, self._seen(batch, whole=True))
+        return self._json(200, self._seen(batch))
 
     def _pass_time(self, batch: Told) -> None:
         """Let a batch end if it was looked at as often as it takes."""
@@ -282,8 +276,6 @@ class Handler(DirectHandler):
         count = told.get("answered", len(batch["items"]) if how == "completed" else 0)
         results = []
         for number, item in enumerate(batch["items"]):
-            if number >= count and (batch["api"], how) == ("gemini", "expired"):
-                continue
             if number >= count:
                 results.append([item["id"], how, None])
             elif told.get("errors") and number % 2:
@@ -294,7 +286,7 @@ class Handler(DirectHandler):
                 results.append([item["id"], "answer", text])
         batch["results"] = _disturbed(results, told.get("results")) if how != "failed" else []
 
-    def _seen(self, batch: Told, *, whole: bool = False) -> Told:
+    def _seen(self, batch: Told) -> Told:
         """A batch as its format describes it."""
         results = batch["results"] or []
         done = sum(kind in ("answer", "error") for _, kind, _ in results) or batch.get("done", 0)
@@ -314,21 +306,6 @@ class Handler(DirectHandler):
                 "created_at": made,
                 "results_url": away,
             }
-        if batch["api"] == "gemini":
-            state = STATES.get(batch["status"], "SUCCEEDED") if ended else "RUNNING"
-            stats = {"requestCount": str(total), "pendingRequestCount": str(total - done)}
-            described = {
-                "state": f"BATCH_STATE_{state}",
-                "displayName": batch["label"],
-                "createTime": made,
-                "batchStats": stats,
-            }
-            seen: Told = {"name": f"batches/{batch['id']}", "metadata": described}
-            if whole and ended and results:
-                listed = {"inlinedResponses": {"inlinedResponses": self._lines(batch)}}
-                described["output"] = listed
-                seen |= {"done": True, "response": listed}
-            return seen
         is_there = ended and results and told.get("results") != "none"
         return {
             "id": batch["id"],
@@ -378,7 +355,7 @@ class Handler(DirectHandler):
 
     def _lines(self, batch: Told) -> list[Told]:
         """The results in the format's own shape."""
-        shape = {"messages": _anthropic, "gemini": _gemini}.get(batch["api"], _openai)
+        shape = _anthropic if batch["api"] == "messages" else _openai
         return [
             shape(
                 known,
@@ -393,15 +370,10 @@ class Handler(DirectHandler):
         self._send(status, headers, json.dumps(body).encode())
 
 
-def _item(api: str, known: str, body: Told, model: str | None = None) -> Told:
-    if api == "responses":
-        text = body["input"]
-    elif api == "gemini":
-        text = body["contents"][0]["parts"][0]["text"]
-    else:
-        text = body["messages"][-1]["content"]
+def _item(api: str, known: str, body: Told) -> Told:
+    text = body["input"] if api == "responses" else body["messages"][-1]["content"]
     question = text.partition("\n")[0]
-    return {"id": known, "model": model or body["model"], "question": question, "body": body}
+    return {"id": known, "model": body["model"], "question": question, "body": body}
 
 
 def _disturbed(results: list[Any], how: str | None) -> list[Any]:
@@ -443,15 +415,6 @@ def _anthropic(known: str, kind: str, said: Any) -> Told:
         error = {"type": "error", "error": inner}
         return {"custom_id": known, "result": {"type": "errored", "error": error}}
     return {"custom_id": known, "result": {"type": kind.replace("cancelled", "canceled")}}
-
-
-def _gemini(known: str, kind: str, said: Any) -> Told:
-    where = {"metadata": {"key": known}}
-    if kind == "answer":
-        return {**where, "response": said}
-    codes = {"cancelled": 1, "expired": 4}
-    code = codes.get(kind, 8 if said == 429 else 13)
-    return {**where, "error": {"code": code, "message": "no"}}
 
 
 def main() -> None:

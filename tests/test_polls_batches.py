@@ -1,4 +1,4 @@
-"""Batches at a provider that hangs, drops, shuffles and bills; in all three formats."""
+"""Batches at a provider that hangs, drops, shuffles and bills; in either format."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.session import CANCELLED, IN_BATCH, Summary
 from store.text import rfc3339
 
-NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini"}
+NAMES = {"responses": "GPT", "messages": "Claude"}
 MODELS = {api: name.lower() for api, name in NAMES.items()}
 
 
@@ -36,7 +36,8 @@ class Queue:
     def __init__(self, directory: Path, server: Batching, api: str, **fields: Any) -> None:
         self.server = server.emptied()
         self.name, self.model = NAMES[api], MODELS[api]
-        self.data = PollingWorld(directory, server.url, batch=True, **{"daily_usd": 100, **fields})
+        fields = {"daily_usd": 100, "names": ["GPT", "Claude"], **fields}
+        self.data = PollingWorld(directory, server.url, batch=True, **fields)
 
     def tell(self, **told: Any) -> None:
         """Set what the provider does."""
@@ -371,16 +372,14 @@ def test_what_falls_due_bit_by_bit_gathers_for_a_batch(tmp_path: Path, server: B
 def test_equal_shares_of_a_limit(tmp_path: Path, server: Batching) -> None:
     """Each assistant asks the same categories, as many as the limit pays for all."""
     server.emptied()
-    data = PollingWorld(
-        tmp_path / "data", server.url, 60, batch=True, names=["GPT", "Claude", "Gemini"]
-    )
-    results = [data.due(name, run_usd=1.2) for name in ("GPT", "Claude", "Gemini")]
+    data = PollingWorld(tmp_path / "data", server.url, 60, batch=True, names=["GPT", "Claude"])
+    results = [data.due(name, run_usd=0.8) for name in ("GPT", "Claude")]
     assert len({result.batched for result in results}) == 1
     assert 0 < results[0].batched < 60
     assert {tuple(i.slug for i in batch.items) for batch in data.batches()} == {
         tuple(data.slugs[: results[0].batched])
     }
-    assert sum(batch.reserved for batch in data.batches()) <= 1.2e6
+    assert sum(batch.reserved for batch in data.batches()) <= 0.8e6
 
 
 def test_a_damaged_file_stops_what_may_be_asked_already(openai: Queue) -> None:

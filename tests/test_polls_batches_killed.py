@@ -18,7 +18,7 @@ from processes import ROOT, call
 
 from store.text import rfc3339
 
-NAMES = ("GPT", "Claude", "Gemini")
+NAMES = ("GPT", "Claude")
 MICROS = 2200
 """What the provider bills for an answer of a batch."""
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from batching import Batching, serving
 from polling_world import PollingWorld
 from processes import free_port, reached, until
 
@@ -31,7 +30,7 @@ AIMOCK = os.environ.get("AIMOCK")
 EXTRA = "pip install '.[sdk]'"
 
 
-NAMES = {"responses": "GPT", "messages": "Claude", "gemini": "Gemini", "chat": "Grok"}
+NAMES = {"responses": "GPT", "messages": "Claude", "chat": "Grok"}
 
 
 @contextmanager
@@ -218,46 +217,3 @@ def test_openai_sdk_reads_our_lines_of_chat() -> None:
     assert [line["url"] for line in lines] == ["/v1/chat/completions"] * 2
     for line in lines:
         fits.validate_python(line["body"])
-
-
-@pytest.fixture
-def served() -> Iterator[Batching]:
-    """Our own provider, for SDKs to talk to."""
-    with serving() as server:
-        yield server
-
-
-def test_google_sdk_sends_our_batch_and_reads_our_provider(
-    tmp_path: Path, served: Batching, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its client makes the very lines that we send, and finds in the results what we find."""
-    genai, types = sdk("google.genai"), sdk("google.genai.types")
-    monkeypatch.setenv("NO_PROXY", "*")
-    options = types.HttpOptions(base_url=served.url, api_version="v1")
-    client = genai.Client(api_key="key", http_options=options)
-    batches = client.batches
-    session = PollingWorld(tmp_path / "data", served.url, 2, batch=True)
-    begin(session, "gemini")
-    (ours,) = served.book["batches"].values()
-    requests = [
-        types.InlinedRequest(
-            contents=item["body"]["contents"],
-            metadata={"key": item["id"]},
-            config={
-                **item["body"]["generationConfig"],
-                "systemInstruction": item["body"]["systemInstruction"],
-            },
-        )
-        for item in ours["items"]
-    ]
-    made = batches.create(model="gemini", src=requests, config={"display_name": ours["label"]})
-    theirs = served.book["batches"]["b2"]
-    assert (theirs["items"], theirs["label"]) == (ours["items"], ours["label"])
-    assert made.name == "batches/b2"
-    read = batches.get(name="batches/b1")
-    assert read.state.name == "JOB_STATE_SUCCEEDED"
-    follow(session, "gemini")
-    picks = {poll.notes[0]: poll.pick for poll in session.polls()}
-    for one in read.dest.inlined_responses:
-        answer = msgspec.json.decode(one.response.text)
-        assert picks[f"batch {one.metadata['key']}"] == answer["picks"][0]["name"]

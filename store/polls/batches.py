@@ -36,11 +36,14 @@ from store.text import clean, rfc3339
 
 WORTH_IT = 50
 """Due pairs of an assistant that are worth a batch; fewer are asked directly."""
+MOST_ITEMS = 200
+"""Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck holds
+back a seventh of a round. Providers take 50,000 and more."""
 CANCEL_AFTER = timedelta(hours=26)
 """When a batch is cancelled, so that what is left is asked directly: providers promise 24 hours,
 and need a while to put the results together."""
 GIVE_UP_AFTER = timedelta(hours=50)
-"""When a batch that neither ends nor can be cancelled is given up: Gemini's end after 48 hours."""
+"""When a batch that neither ends nor can be cancelled is given up, a day after it should have."""
 FORGET_AFTER = timedelta(days=14)
 """When a batch is given up of which its provider does not say that it is not there."""
 SIZE = 64 << 20
@@ -149,7 +152,7 @@ class AssistantBatches:
         limit = self._session.budget.available(self._name)
         items: list[Asking] = []
         total = 0
-        for pair in pairs[: self._queue.MOST_ITEMS]:
+        for pair in pairs[:MOST_ITEMS]:
             cost = reserve_of(self._priced, pair.category.question)
             if total + cost > limit:
                 break

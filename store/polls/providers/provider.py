@@ -389,11 +389,8 @@ class Remote(Struct, frozen=True, kw_only=True):
 class Queue:
     """A provider's queue, as one assistant's batches use it; the defaults are what most share."""
 
-    MOST_ITEMS = 200
-    """Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck
-    holds back a seventh of a round. Providers take 50,000 and more, but for Gemini."""
-    HOME, CANCEL = "batches", "/cancel"
-    """The path of batches, and what follows a batch's to cancel it."""
+    HOME = "batches"
+    """The path of batches."""
     headers = staticmethod(bearer)
 
     def __init__(self, assistant: Assistant, key: str | None) -> None:
@@ -413,11 +410,11 @@ class Queue:
 
     def build_cancel(self, batch: str) -> Request:
         """Return the request that cancels a batch."""
-        return self._post(f"{self.HOME}/{batch}{self.CANCEL}", {})
+        return self._post(f"{self.HOME}/{batch}/cancel", {})
 
     def build_download(self, file: str) -> Request:
-        """Return the request for one of :attr:`Remote.files`: here the batch, which holds them."""
-        return self.build_look(file)
+        """Return the request for one of :attr:`Remote.files`."""
+        raise NotImplementedError
 
     def read_batch(self, described: dict[str, Any]) -> Remote | None:
         """Return a batch from what the provider says of it; ``None`` if it says nothing of one."""
@@ -434,21 +431,6 @@ class Queue:
         """Return a POST below the base URL; ``extra`` belongs to questions alone."""
         url = f"{(self._assistant.base_url or '').rstrip('/')}/{path}"
         return Request(url, self._headers, body, file=file)
-
-
-GRPC = {3: 400, 9: 400, 4: 504, 5: 404, 7: 403, 8: 429, 14: 503, 16: 401}
-"""The HTTP status for a code of gRPC, as google.rpc.Code documents it; 500 for any other."""
-CANCELLED = 1
-"""The code of gRPC for what was cancelled."""
-
-
-def grpc_error(error: Mapping[str, Any]) -> Response:
-    """Return what an item's error with a code of gRPC comes to."""
-    code = error.get("code")
-    if code == CANCELLED:
-        return UNASKED["cancelled"]
-    status = GRPC.get(code, 500) if isinstance(code, int) else 500
-    return as_response(status, {"error": {**error, "code": status}})
 
 
 def match(
