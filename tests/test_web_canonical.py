@@ -58,12 +58,11 @@ def test_another_spelling_is_redirected_for_good(
 
 @pytest.mark.parametrize(
     "path",
-    ["/best/Nope", "/best/nope/", "/product/Nope/", "/Nope", "/nope/", "/best/", "/best//",
-     "/best/Unpolled", "/best/crm-software//", "/best/CRM_Software",
+    ["/Nope", "/nope/", "/best/", "/best//", "/best/crm-software//", "/best/CRM_Software",
      "//evil.example/", "//Best/crm-software/", "/\\evil.example/", "/best/crm-soft\u212aare"],
 )  # fmt: skip
 def test_what_has_no_address_is_not_redirected(client: FlaskClient, path: str) -> None:
-    """Where nothing would be found, nothing is promised: 400 or 404, as without the redirect."""
+    """Where no address of ours is meant, nothing is promised: 400 or 404."""
     answer = raw(client, path.encode().decode("latin-1"))
     assert answer.status_code in (400, 404)
     assert "Location" not in answer.headers

@@ -3,25 +3,24 @@
 That is: the check of its host, other spellings of an address, CORS, and errors as pages.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container
 from typing import Any
 from urllib.parse import quote
 
 from flask import Flask, Request, Response, current_app, request
 from flask_cors import CORS
-from werkzeug.datastructures import MultiDict
-from werkzeug.exceptions import BadRequest, HTTPException
+from werkzeug.exceptions import BadRequest, HTTPException, NotFound
 from werkzeug.routing import MapAdapter
 
 from store.files import Catalogue
 from store.search.meaning import Meaning
 from store.store import Store
+from store.text import is_slug
 from store.web import errors, health, hosts, mcp, openapi, responses
-from store.web.errors import Moved, ProblemResponse, Refused
+from store.web.errors import ProblemResponse
 from store.web.pages import feeds, pictures, views
 from store.web.pages.data import DataFiles
 from store.web.pages.routes import error_page, is_for_people
-from store.web.queries import from_address
 from store.web.rendering import HTML
 from store.web.responses import ANY_ORIGIN, FinalResponse, Route, redirect, security_headers
 from store.web.view import View
@@ -39,26 +38,17 @@ _SAFE_IN_QUERY = "!$&'()*+,/:;=?@-._~%"
 
 
 class Service(Flask):
-    """A Flask app that routes by the path alone, exactly as it was sent.
-
-    Werkzeug would route ``//x`` as ``/x``, and refuse a request for its Host or for an upgrade it
-    offers before anybody could answer it.
-    """
+    """A Flask app that leaves it to us whose requests are answered."""
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Bind the routes to a request without a look at its Host."""
+        """Bind the routes to a request without a look at its Host or what it would upgrade to."""
         if request is None:
             return super().create_url_adapter(request)
-        sent: str = request.environ["PATH_INFO"]
-        return MapAdapter(
-            self.url_map,
-            server_name="localhost",
+        return self.url_map.bind(
+            "localhost",
             script_name=request.root_path,
-            subdomain="",
-            url_scheme="http",
-            path_info=f"/.{sent}" if sent.startswith("//") else request.path,
+            path_info=request.path,
             default_method=request.method,
-            query_args=request.query_string.decode("latin-1"),
         )
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -121,13 +111,15 @@ def _add_request_hooks(
             raise BadRequest(UNTRUSTED)
         if request.method == "OPTIONS":
             return _options()
+        sent: str = environ["PATH_INFO"]
+        if sent.startswith("//"):  # which Werkzeug would route as if it had one slash
+            raise NotFound
         if not environ.get("QUERY_STRING", "").isascii():  # else nobody could read an argument
             request.query_string = quote(request.query_string, safe=_SAFE_IN_QUERY).encode()
-        sent: str = environ["PATH_INFO"]
         is_odd = (
             request.routing_exception or sent[-1:] == "/" or sent == API or sent != sent.lower()
         )
-        path = _canonical(sent, view, by_name) if is_odd and sent != "/" else None
+        path = _canonical(sent, by_name) if is_odd and sent != "/" else None
         if path is None or path == sent:
             return None
         query = quote(request.query_string, safe=_SAFE_IN_QUERY)
@@ -173,9 +165,9 @@ def _options() -> Response:
     return response
 
 
-def _canonical(sent: str, view: View, routes: Mapping[str, Route]) -> str | None:
-    """Return the path of ours that another spelling stands for; ``None`` if nothing is there."""
-    if sent.startswith("//") or not sent.isascii():
+def _canonical(sent: str, routes: Container[str]) -> str | None:
+    """Return the path of ours that another spelling stands for; ``None`` if there is none."""
+    if not sent.isascii():
         return None
     if sent == API:
         return f"{API}/"
@@ -190,21 +182,6 @@ def _canonical(sent: str, view: View, routes: Mapping[str, Route]) -> str | None
         except HTTPException:
             continue
         lower = {name: value.lower() for name, value in variables.items()}
-        if not lower or (endpoint in routes and _is_known(routes[endpoint], view, lower)):
+        if not lower or (endpoint in routes and all(map(is_slug, lower.values()))):
             return adapter.build(endpoint, lower)
     return None
-
-
-def _is_known(route: Route, view: View, variables: Mapping[str, str]) -> bool:
-    """Return whether something stands there.
-
-    Also for what moved, is gone or cannot be shown just now, so that its old spelling redirects
-    rather than answers 404.
-    """
-    try:  # makes the whole answer: only odd spellings come here
-        route(view, from_address(route.query, MultiDict(), variables, "", strict=False))
-    except Moved:
-        return True
-    except Refused as refused:
-        return refused.code in ("gone", "unavailable")
-    return True
