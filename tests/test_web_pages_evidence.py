@@ -91,16 +91,3 @@ def test_no_more_is_read_than_it_takes(tmp_path: Path, monkeypatch: pytest.Monke
     view, product = evidence(tmp_path, "x")
     assert len(product_mentions(view, product)) == MOST_POLLS
     assert sum(read) <= MOST_POLLS + 2 * PIECE
-
-
-def test_which_of_the_oldest_are_shown_does_not_depend_on_their_order(tmp_path: Path) -> None:
-    """Of polls of one second at the end of the list, category and model decide, not the file."""
-    models = [f"M{i:03}" for i in range(600)]
-    shown = []
-    for order in (models, models[::-1]):
-        directory = write_data(tmp_path / order[0], models=models[:1])
-        at = "2026-01-01T00:00:00Z"
-        sealed(directory, "crm-software", [answered(model, ["x"], at) for model in order])
-        view, product = evidence(directory, "x")
-        shown.append([n.poll.model for n in product_mentions(view, product)])
-    assert shown == [models[:MOST_POLLS]] * 2

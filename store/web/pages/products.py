@@ -2,10 +2,9 @@
 
 import heapq
 from collections.abc import Iterator
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from store.counting import under_present_names
@@ -65,29 +64,18 @@ def product_polls(view: View, query: OfProduct) -> dict[str, Any]:
 
 
 def product_mentions(view: View, product: ProductProfile) -> list[ProductMention]:
-    """Return the newest polls that named a product, newest first, and at most 500."""
+    """Return the newest polls that named a product, at most 500; of one second, by category."""
     by_category = (_product_mentions(view, product, slug) for slug in sorted(product.categories))
     newest_first = heapq.merge(*by_category, key=lambda n: n.poll.polled_at, reverse=True)
-    newest = list(islice(newest_first, MOST_POLLS))
-    if newest:
-        # All of the oldest second, so that the order of reading does not choose among them.
-        oldest = newest[-1].poll.polled_at
-        newest += takewhile(lambda n: n.poll.polled_at == oldest, newest_first)
-    newest.sort(key=lambda n: (n.slug, n.poll.model))
-    newest.sort(key=lambda n: n.poll.polled_at, reverse=True)
-    return newest[:MOST_POLLS]
+    return list(islice(newest_first, MOST_POLLS))
 
 
 def _product_mentions(view: View, product: ProductProfile, slug: str) -> Iterator[ProductMention]:
     """Yield the polls of a category that named a product, newest first, read as they are taken."""
     aggregate = view.snapshot.aggregates[slug]
-    resolved, stats = aggregate.resolved, aggregate.product_stats[product.id]
-    spellings = [msgspec.json.encode(spelling) for spelling in stats.spellings]
-    left = stats.mentions  # of a long history most lines need not be read
+    resolved = aggregate.resolved
+    left = aggregate.product_stats[product.id].mentions  # most lines need not be read
     for line in _lines(view, slug):
-        # Decoding costs more than looking; an escape may spell a name otherwise.
-        if b"\\" not in line and not any(spelling in line for spelling in spellings):
-            continue
         former_names = view.snapshot.catalogue.former_names
         [poll] = under_present_names([POLL_DECODER.decode(line)], former_names)
         own = (p for p in poll.ranking if resolved.get((p.product, p.domain)) == product.id)
