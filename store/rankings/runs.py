@@ -124,9 +124,8 @@ class Run:
         self.key = key
         self.before = before
         self.days: deque[list[LoggedAnswer]] = deque()
-        self._pending: list[tuple[list[LoggedAnswer], int]] = []
-        self._scale = 1
-        self._sums: dict[ProductId, int] = {}
+        self.scale = 1
+        self.sums: dict[ProductId, int] = {}
         self._cross_sums: dict[tuple[ProductId, ProductId], int] = {}
 
     def add(self, answer: LoggedAnswer) -> None:
@@ -134,46 +133,28 @@ class Run:
         day = [answer]
         if self.days and self.days[-1][0].polled_at[:10] == answer.polled_at[:10]:
             day = self.days.pop()
-            self._pending.append((day, -1))  # taken out whole, counted again with one more
+            self._count(day, -1)  # taken out whole, counted again with one more
             day = [*day, answer]
         elif len(self.days) == MAX_DAYS:
-            self._pending.append((self.days.popleft(), -1))
+            self._count(self.days.popleft(), -1)
         self.days.append(day)
-        self._pending.append((day, 1))
-
-    @property
-    def scale(self) -> int:
-        """The number of parts that a point has in the sums."""
-        self._settle()
-        return self._scale
-
-    @property
-    def sums(self) -> dict[ProductId, int]:
-        """The points of each product over the days, in parts."""
-        self._settle()
-        return self._sums
-
-    def _settle(self) -> None:
-        """Count what was added since; only here, for of most runs nobody asks for the sums."""
-        for day, sign in self._pending:
-            self._count(day, sign)
-        self._pending.clear()
+        self._count(day, 1)
 
     def _count(self, day: Sequence[LoggedAnswer], sign: int) -> None:
         """Add the points of a day to the sums, or take them out again."""
-        if self._scale % len(day):
-            factor = lcm(self._scale, len(day)) // self._scale
-            self._scale *= factor
-            self._sums = {key: value * factor for key, value in self._sums.items()}
+        if self.scale % len(day):
+            factor = lcm(self.scale, len(day)) // self.scale
+            self.scale *= factor
+            self.sums = {key: value * factor for key, value in self.sums.items()}
             # Products of two numbers of points grow with the square.
             self._cross_sums = {key: v * factor * factor for key, v in self._cross_sums.items()}
-        unit = self._scale // len(day)
+        unit = self.scale // len(day)
         totals: dict[ProductId, int] = {}
         for answer in day:
             for rank, product in enumerate(answer.places, start=1):
                 if product:
                     totals[product] = totals.get(product, 0) + points(rank) * unit
-        sums, crosses = self._sums, self._cross_sums
+        sums, crosses = self.sums, self._cross_sums
         for product, number in totals.items():
             sums[product] = sums.get(product, 0) + sign * number
         for pair in combinations_with_replacement(sorted(totals), 2):
@@ -188,13 +169,12 @@ class Run:
 
         They are those of the daily difference between two products' points.
         """
-        self._settle()
-        sums, crosses, n = self._sums, self._cross_sums, len(self.days)
+        sums, crosses, n = self.sums, self._cross_sums, len(self.days)
         pair = (one, other) if one < other else (other, one)  # as they are counted
         total = crosses.get((one, one), 0) + crosses.get((other, other), 0)
         total -= 2 * crosses.get(pair, 0)
         difference = sums.get(one, 0) - sums.get(other, 0)
-        return (n * total - difference * difference) / (n * self._scale * self._scale)
+        return (n * total - difference * difference) / (n * self.scale * self.scale)
 
     @property
     def renewal(self) -> Renewal | None:
