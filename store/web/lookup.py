@@ -3,14 +3,13 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
-from itertools import dropwhile
 from typing import NoReturn, TypeVar
 
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import day_in_words
 from store.records import Problem
-from store.search.words import FILLERS, FUNCTION_WORDS, MONTH, words_of
+from store.search.words import FILLERS, FUNCTION_WORDS, words_of
 from store.site_summary import RankedPart, RankedTopic
 from store.snapshot import Snapshot
 from store.web import as_of
@@ -33,29 +32,8 @@ _NEWS = re.compile(
 )
 """Words of who asks for what is new."""
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-_PAST = re.compile(
-    rf"{_DAY.pattern}|\b(?:days?|weeks?|months?|years?) ago\b|\blast (?:week|month|year)\b|"
-    r"\b(?:(?:in|on|of|early|mid|late|since|before|until) (?:\d\d?(?:st|nd|rd|th)? )?|\d\d? )"
-    rf"{MONTH}\b|\b{MONTH},? \d",
-    re.IGNORECASE,
-)
-"""Words of who asks for a past day."""
-_ASSISTANT = re.compile(
-    r"\b(?:what|who|which \w+|why) (?:do|does|did|would) "
-    r"(?!(?:the|most|all|any|ai|assistants|models|you|i|we|they|people)\b)"
-    r"([\w.-]+(?: [\w.-]+)?) (?:answer|say|recommend|name|pick|choose|prefer|rank|put|think)\b|"
-    r"\baccording to (?!(?:the|most|all|ai)\b)([\w.-]+)",
-    re.IGNORECASE,
-)
-"""A name of whom something was asked."""
 _SPAN = re.compile(r"\b(?:month|week)\b", re.IGNORECASE)
 """Spans of time in words; each ends with the newest answer, for no answer depends on the clock."""
-_BEFORE_NAMES = frozenset(
-    ("Are", "Best", "Does", "How", "Is", "The", "What", "Which", "Who", "Why")
-)
-"""Words with which a question begins, and no name."""
-_ASSISTANTS = frozenset(("chatgpt", "claude", "copilot", "gemini", "gpt", "grok", "perplexity"))
-"""Names of the best-known assistants, as people write them who care for no capitals."""
 _OF_RANKINGS = FILLERS | {
     "biggest", "categories", "category", "change", "first", "leader", "leaders", "number", "place",
     "places", "ranking", "rankings",
@@ -318,34 +296,6 @@ def topic_in(text: str, view: View) -> tuple[str, str | None] | None:
         if len(partly) == 1:
             return partly.pop()
     return None
-
-
-def unknown_names(query: str, view: View) -> list[str]:
-    """Return what stands beside "vs" or "or", is spelled as a name, and is of no product here."""
-    sides = _sides(query)
-    if len(sides) == 1:
-        return []
-    names = [" ".join(dropwhile(_BEFORE_NAMES.__contains__, s.split())) for s in sides]
-    # What is longer is a sentence, what is in lower case a word, what is ranked a thing.
-    names = [n for n in names if len(n.split()) <= _WORDS and re.search(r"[A-Z\d]", n)]
-    names = [name for name in names if not product_named(name, view)]
-    return [n for n in names if not any(h.match == "exact" for h in view.search(n, 1).categories)]
-
-
-def is_of_past(query: str) -> bool:
-    """Return whether a query asks for a day, a month or a time that is over."""
-    return _PAST.search(query) is not None
-
-
-def unknown_assistant(query: str, view: View) -> str | None:
-    """Return the name of whom a query asks an answer of, if no assistant here is called so."""
-    named = _ASSISTANT.search(query)
-    name = (named[1] or named[2]) if named else ""
-    known = {word for model in model_names(view.snapshot) for word in words_of(model)}
-    words = {word for word in words_of(name) if word not in FILLERS}
-    is_name = re.search(r"[A-Z\d]", name) or words <= _ASSISTANTS
-    is_unknown = words and is_name and not words <= known
-    return name if is_unknown and not product_named(name, view) else None
 
 
 def _sides(query: str) -> list[str]:

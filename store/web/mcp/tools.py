@@ -118,12 +118,10 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     pair = lookup.compared_products(query.q, view)
     results["comparison"] = pair and comparisons.in_short(*pair, view)
     results["related"] = [] if pair else results["related"]
-    results["unknownNames"] = [] if pair else lookup.unknown_names(query.q, view)
     results |= {"newsAsked": news is not None, "changesSince": since, **dict.fromkeys(NEWS)}
     sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
     topic, part = (None if sure else lookup.topic_in(subject, view)) or (None, None)
-    results |= {"topic": topic, "part": part, "pastAsked": lookup.is_of_past(query.q)}
-    results["unknownAssistant"] = lookup.unknown_assistant(query.q, view)
+    results |= {"topic": topic, "part": part}
     if news and (sure or topic or not subject):  # else it is not here
         changes = queries.Changes(slug=next(iter(sure), None), topic=topic, since=since)
         listed = to_builtins(trends.change_list(view, changes, max(query.limit, NEWEST_CHANGES)))
