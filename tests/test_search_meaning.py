@@ -237,24 +237,6 @@ def test_a_model_that_fails_costs_no_search(data: Path, caplog: pytest.LogCaptur
     assert caplog.records[-1].exc_info
 
 
-def test_a_system_without_threads_costs_no_search(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Words answer, and it is tried again."""
-    encode(data)
-    client = app_over(data).test_client()
-    with monkeypatch.context() as patch:
-
-        def fail(_: object) -> None:
-            raise RuntimeError("can't start new thread")
-
-        patch.setattr(threading.Thread, "start", fail)
-        assert not is_kept(client)
-    assert not is_kept(client)
-    settle()
-    assert related(client) == BY_MODEL
-
-
 def test_nothing_is_begun_where_nobody_wants_it(data: Path) -> None:
     """Without the extra and without vectors no thread starts, and nobody hears of it."""
     SmallModel.made_by = ""
@@ -279,21 +261,6 @@ def test_only_new_and_changed_texts_are_encoded(data: Path) -> None:
     assert encode(data).stdout == f"0 texts encoded; {VECTORS} holds 5.\n"
     SmallModel.made_by = "new"
     assert encode(data).stdout == f"5 texts encoded; {VECTORS} holds 5.\n"
-
-
-def test_an_interrupted_run_is_continued(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was encoded before Ctrl-C is on disk; the next run does the rest."""
-    monkeypatch.setattr("store.search.meaning.BATCH", 2)
-
-    def interrupt() -> None:
-        if len(SmallModel.encoded) == 4:
-            raise KeyboardInterrupt
-
-    SmallModel.meanwhile = interrupt
-    assert command(data, "meaning").exit_code == 1
-    SmallModel.meanwhile = lambda: None
-    assert encode(data).stdout == f"1 text encoded; {VECTORS} holds 5.\n"
-    assert len(SmallModel.encoded) == 5
 
 
 needs_the_extra = pytest.mark.skipif(

@@ -169,10 +169,7 @@ class Meaning:
             self.prepare(documents)
             self._busy.release()
 
-        try:
-            threading.Thread(target=run, name="meaning", daemon=True).start()
-        except RuntimeError:  # the system has no thread to give just now
-            self._busy.release()
+        threading.Thread(target=run, name="meaning", daemon=True).start()
 
     def prepare(self, documents: Sequence[Document]) -> None:
         """Read model and vectors now; what cannot be read is logged, and done without."""
@@ -237,7 +234,7 @@ class Meaning:
     def encode(self, texts: Collection[str], tell: Callable[[int], object]) -> int:
         """Write a vector of each of these texts, and of no other; return how many were missing.
 
-        ``tell`` hears how many more there are. What is done when this is interrupted is kept.
+        ``tell`` hears how many more there are.
 
         Raises:
             MeaningError: the model is not installed.
@@ -256,15 +253,13 @@ class Meaning:
             return 0
         vectors = {key: stored[numbers[key]] for key in wanted.keys() & numbers.keys()}
         model = SentenceModel()
-        try:
-            for start in range(0, len(missing), BATCH):
-                batch = missing[start : start + BATCH]
-                rows = model.encode([wanted[key] for key in batch])
-                vectors.update(zip(batch, rows, strict=True))
-                tell(len(batch))
-        finally:
-            data, keys = BytesIO(), np.array(list(vectors), np.int64)
-            matrix = np.array(list(vectors.values()), np.float16)
-            np.savez(data, made_by=self._version, keys=keys, vectors=matrix)
-            atomic_write(self._path, data.getvalue(), 0o640)
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
+            rows = model.encode([wanted[key] for key in batch])
+            vectors.update(zip(batch, rows, strict=True))
+            tell(len(batch))
+        data, keys = BytesIO(), np.array(list(vectors), np.int64)
+        matrix = np.array(list(vectors.values()), np.float16)
+        np.savez(data, made_by=self._version, keys=keys, vectors=matrix)
+        atomic_write(self._path, data.getvalue(), 0o640)
         return len(missing)
