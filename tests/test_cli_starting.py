@@ -35,7 +35,7 @@ def test_init_leaves_alone_what_is_there(runner: FlaskCliRunner, tmp_path: Path,
     (directory / name).write_text("mine", encoding="utf-8")
     done = runner.invoke(args=["init", str(directory)])
     assert done.exit_code == 1
-    assert f"already holds data ({name}); name an empty directory" in done.output
+    assert f"holds {name}: nothing was written" in done.output
     assert [path.name for path in directory.iterdir()] == [name]
     assert (directory / name).read_text(encoding="utf-8") == "mine"
 
@@ -104,7 +104,7 @@ def test_init_does_not_fill_the_checkout(
     before = set(root.iterdir())
     done = runner.invoke(args=["init", "."])
     assert done.exit_code == 1
-    assert "is the checkout" in done.output
+    assert "holds README.md: nothing was written" in done.output
     assert set(root.iterdir()) == before
 
 

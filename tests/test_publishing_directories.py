@@ -1,6 +1,5 @@
 """No command deletes or overwrites what this service did not write, nor writes beside another."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,8 +8,6 @@ from pathlib import Path
 import pytest
 from builders import answered, command, contents, write_data
 from processes import ROOT
-
-from store.records import SINGLE
 
 HOLD = """
 import sys
@@ -127,19 +124,7 @@ def test_of_two_at_once_the_second_says_who_writes(
     assert command(data, writing, str(home)).exit_code == 0
 
 
-def test_init_writes_nothing_where_a_name_of_its_own_is(data: Path, tmp_path: Path) -> None:
-    """Schemas that are there are somebody's, as data files are."""
-    for name in (*SINGLE, "categories", "history", "schemas"):
-        home = tmp_path / f"with-{name}"
-        (home / name).mkdir(parents=True)
-        (home / name / "settings.json").write_text(json.dumps({"mine": 1}))
-        before = contents(home)
-        done = command(data, "init", str(home), "--empty")
-        assert (done.exit_code, contents(home)) == (1, before)
-        assert f"already holds data ({name})" in done.output
-
-
-@pytest.mark.parametrize("name", ["letter", "src/app.py"])
+@pytest.mark.parametrize("name", ["letter", "src/app.py", "schemas/site.json"])
 def test_init_fills_no_directory_of_something_else(data: Path, tmp_path: Path, name: str) -> None:
     """A home directory or a project gets no thousand files; hidden ones are in nobody's way."""
     home = tmp_path / "home"
@@ -151,7 +136,7 @@ def test_init_fills_no_directory_of_something_else(data: Path, tmp_path: Path, n
     assert f"holds {name.partition('/')[0]}: nothing was written" in done.output
     (home / name).rename(home / ".letter")
     if "/" in name:
-        (home / "src").rename(home / "lost+found")
+        (home / name).parent.rename(home / "lost+found")
     assert command(data, "init", str(home), "--empty").exit_code == 0
     assert (home / ".letter").read_text() == "Dear"
 

@@ -1,6 +1,5 @@
 """``flask init``: a data directory to start from."""
 
-import os
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from store.records import FOLDERS, SINGLE, TOPICS, Topics
 from store.settings import SHIPPED_DATA
 
 NAMES = (*FOLDERS, "history", PROOF, *SINGLE, "schemas")
-"""The parts of a data directory. Where one of these is, nothing is written."""
+"""The parts of a data directory."""
 
 
 @click.command()
@@ -43,12 +42,6 @@ def init(directory: Path, slugs: tuple[str, ...], *, empty: bool) -> None:
     categories = [] if empty else _categories(slugs)
     if empty and slugs:
         raise click.UsageError("Say --category or --empty, not both.")
-    if directory.resolve() == Path(current_app.root_path):
-        raise click.ClickException(f"{directory} is the checkout; name a directory of your own.")
-    if present := [name for name in NAMES if os.path.lexists(directory / name)]:
-        raise click.ClickException(
-            f"{directory} already holds data ({', '.join(present)}); name an empty directory."
-        )
     if other := _other_in(directory):
         raise click.ClickException(
             f"{directory} holds {other}: nothing was written; name a new or an empty directory."
