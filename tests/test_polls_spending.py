@@ -123,14 +123,14 @@ class Day:
         self.spent = 0
 
     def budget(
-        self, directory: Path, usd: float | None = 0.001, run: float | None = None, **more: Any
+        self, directory: Path, usd: float | None = 0.001, run: float | None = None
     ) -> Budget:
         """A budget over a directory."""
 
         def recorded(_: str) -> Counter[str]:
             return Counter({"": self.spent})
 
-        return Budget(directory, lambda: self.today, recorded, usd, run, **more)
+        return Budget(directory, lambda: self.today, recorded, usd, run)
 
 
 def test_a_run_stops_before_its_limit(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_the_day_is_shared_by_all_processes(tmp_path: Path) -> None:
 
 
 def test_each_assistant_has_its_part_of_the_day(tmp_path: Path) -> None:
-    """Who is asked sooner takes nothing of the others; a former name is no other assistant."""
+    """Who is asked sooner takes nothing of the others."""
     parts = {"A": 0.25, "B": 0.75}
     budget = Day().budget(tmp_path)
     budget.parts = parts
@@ -211,9 +211,6 @@ def test_each_assistant_has_its_part_of_the_day(tmp_path: Path) -> None:
     new = Day().budget(tmp_path / "new")
     new.parts = parts
     assert new.reached(251, "A") == too_small
-    renamed = Day().budget(tmp_path, former_names={"A": "C"})
-    renamed.parts = {"C": 0.25}
-    assert renamed.available("C") == 0
 
 
 @pytest.mark.parametrize(

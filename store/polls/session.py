@@ -128,7 +128,6 @@ class PollSession:
             self._recorded,
             catalogue.site.daily_usd,
             run_usd,
-            catalogue.former_names,
         )
         self._record = record
 

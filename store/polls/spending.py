@@ -155,7 +155,7 @@ class Budget:
     The day's sums stand in a file, changed under a lock, and are never taken to be less than what
     is ``recorded`` of a day by assistant: in history, and reserved by open batches.
     What a killed process had reserved stays taken that day. ``run_spent`` has the micro-dollars of
-    what this run sent. ``former_names`` lead to the present names of assistants.
+    what this run sent.
 
     Without ``daily_usd`` nothing is written; with it ``reserve``, ``available`` and ``reached``
     raise ``OSError`` where the sums cannot be used, so that nothing may be sent. ``settle`` never
@@ -169,7 +169,6 @@ class Budget:
         recorded: Callable[[str], Counter[str]],
         daily_usd: float | None = None,
         run_usd: float | None = None,
-        former_names: Mapping[str, str] | None = None,
     ) -> None:
         self.daily_usd, self.run_usd = daily_usd, run_usd
         self.run_spent: Counter[str] = Counter()
@@ -177,7 +176,6 @@ class Budget:
         self._directory = directory
         self._today = today
         self._recorded = recorded
-        self._former_names = former_names or {}
         self._mutex = threading.Lock()
 
     def reserve(self, amount: int, name: str = "") -> str | None:
@@ -212,7 +210,8 @@ class Budget:
         with self._mutex, suppress(OSError), self._locked():
             today = self._today()
             freed = reserved if day == today else 0
-            self._write(self._stored(today)[name] + cost - freed, name, today)
+            stored = stored_spending(self._directory, today)[name]
+            self._write(stored + cost - freed, name, today)
 
     def available(self, name: str = "") -> float:
         """Return how many micro-dollars an assistant may still take; infinity without a limit."""
@@ -265,13 +264,7 @@ class Budget:
 
     def _spent(self, today: str) -> Counter[str]:
         # the larger of both: a file that was deleted, or restored, makes nothing unspent
-        return self._stored(today) | self._recorded(today)
-
-    def _stored(self, today: str) -> Counter[str]:
-        stored: Counter[str] = Counter()
-        for name, amount in stored_spending(self._directory, today).items():
-            stored[self._former_names.get(name, name)] += amount
-        return stored
+        return stored_spending(self._directory, today) | self._recorded(today)
 
     def _write(self, amount: int, name: str, today: str) -> None:
         """Write an assistant's sum, at least what is recorded; those of others stay as they are.
@@ -280,7 +273,7 @@ class Budget:
         """
         if self.daily_usd is not None:
             amount = max(amount, self._recorded(today)[name])
-            sums = DaySpending(today, {**self._stored(today), name: amount})
+            sums = DaySpending(today, {**stored_spending(self._directory, today), name: amount})
             atomic_write(self._directory / SPENT, msgspec.json.encode(sums))
 
 
