@@ -185,7 +185,7 @@ class Handler(DirectHandler):
 
     def _made(self, body: Told) -> tuple[Told, Told | None]:
         """A batch as it is kept, and what its model is told; ``None`` if it is not made."""
-        api, items, label = self._items(body)
+        api, items = self._items(body)
         if self.server_.file:
             self._forget_bodies(items, body.get("input_file_id"))
         model = items[0]["model"]
@@ -198,7 +198,6 @@ class Handler(DirectHandler):
             "id": known,
             "api": api,
             "model": model,
-            "label": label,
             "items": items,
             "looks": told.get("looks", 0),
             "unknown": told.get("unknown", 0),
@@ -218,14 +217,14 @@ class Handler(DirectHandler):
         for item in items:
             item["body"] = None
 
-    def _items(self, body: Told) -> tuple[str, list[Told], str | None]:
+    def _items(self, body: Told) -> tuple[str, list[Told]]:
         if "requests" in body:
             items = [_item("messages", r["custom_id"], r["params"]) for r in body["requests"]]
-            return "messages", items, None
+            return "messages", items
         lines = [json.loads(x) for x in self.book["files"][body["input_file_id"]].splitlines()]
         api = "responses" if lines[0]["url"].endswith("responses") else "chat"
         items = [_item(api, x["custom_id"], x["body"]) for x in lines]
-        return api, items, body["metadata"]["consensus_batch"]
+        return api, items
 
     def _reply_to_create(self, told: Told, batch: Told | None) -> None:
         time.sleep(told.get("pause", {}).get("create", 0))
@@ -312,7 +311,6 @@ class Handler(DirectHandler):
             "object": "batch",
             "status": batch["status"],
             "created_at": batch["at"],
-            "metadata": {"consensus_batch": batch["label"]},
             "request_counts": {"total": total, "completed": done, "failed": 0},
             "output_file_id": f"out-{batch['id']}" if is_there and done else None,
             "error_file_id": f"err-{batch['id']}" if is_there and done < total else "",

@@ -135,12 +135,12 @@ def test_openai_sdk_reads_our_lines_and_we_its_batches() -> None:
     for line in (upload.file or b"").splitlines():
         body = msgspec.json.decode(line)["body"]
         fits(question).validate_python(body)
-    made = queue.build_batch(given, "label", "file-1")
+    made = queue.build_batch(given, "file-1")
     fits(params).validate_python(made.body)
     sample = types.Batch(
         id="batch_1", object="batch", completion_window="24h", created_at=1_700_000_000,
         endpoint="/v1/responses", input_file_id="file-1", status="completed",
-        output_file_id="file-2", metadata={"consensus_batch": "label"},
+        output_file_id="file-2",
     )  # fmt: skip
     remote = queue.read_batch(sample.model_dump(mode="json"))
     assert remote == Remote(id="batch_1", state="ended", files=("file-2",))
@@ -169,7 +169,7 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results() -> None:
 
     assistant = assistant_of("messages")
     queue = queue_for(assistant)
-    made = queue.build_batch(items(assistant), "", None)
+    made = queue.build_batch(items(assistant), None)
     fits(params).validate_python(made.body)
     counts = {"processing": 1, "succeeded": 1, "errored": 0, "canceled": 0, "expired": 0}
     sample = batch_types.MessageBatch.model_validate({

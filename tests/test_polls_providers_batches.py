@@ -32,7 +32,7 @@ def test_a_batch_goes_to_the_base_url_with_the_key_in_a_header(name: str) -> Non
     items = {"k-0": {"model": "m"}}
     requests = [
         queue.build_upload(items),
-        queue.build_batch(items, "label", "file-1"),
+        queue.build_batch(items, "file-1"),
         queue.build_look("b"),
         queue.build_cancel("b"),
         queue.build_download("f"),

@@ -178,7 +178,7 @@ class AssistantBatches:
             file = text(read_object(response.body).get("id")) if response.is_success else None
             if not file:
                 return self._describe(response), 0
-        response = self._call(self._queue.build_batch(items, batch.key, file))
+        response = self._call(self._queue.build_batch(items, file))
         if remote := self._read_batch(response):
             self._session.files.write(replace(batch, state="sent", remote=remote.id))
             return None

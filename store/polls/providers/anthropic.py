@@ -21,7 +21,7 @@ class AnthropicQueue(wire.Queue):
     headers = staticmethod(anthropic_headers)
 
     # https://docs.claude.com/en/api/creating-message-batches
-    def build_batch(self, items: wire.Items, label: str, file: str | None) -> wire.Request:  # noqa: ARG002
+    def build_batch(self, items: wire.Items, file: str | None) -> wire.Request:  # noqa: ARG002
         """Return the batch, which holds its items."""
         requests = [{"custom_id": id_, "params": body} for id_, body in items.items()]
         return self._post(self.HOME, {"requests": requests})

@@ -10,7 +10,6 @@ from store.polls.providers import provider as wire
 from store.records import Assistant, Failure
 
 ENDPOINTS = {"responses": "/v1/responses", "chat": "/v1/chat/completions"}
-LABEL = "consensus_batch"
 WEEK = 7 * 24 * 3600
 """Seconds for which OpenAI keeps files of ours."""
 KEPT = {"anchor": "created_at", "seconds": WEEK}
@@ -35,13 +34,12 @@ class OpenAIQueue(wire.Queue):
         return self._post("files", fields, file)
 
     # https://platform.openai.com/docs/api-reference/batch/create
-    def build_batch(self, items: wire.Items, label: str, file: str | None) -> wire.Request:  # noqa: ARG002
-        """Return the batch of an uploaded file, under our label."""
+    def build_batch(self, items: wire.Items, file: str | None) -> wire.Request:  # noqa: ARG002
+        """Return the batch of an uploaded file."""
         body = {
             "input_file_id": file,
             "endpoint": ENDPOINTS[self._assistant.api],
             "completion_window": "24h",
-            "metadata": {LABEL: label},
             "output_expires_after": KEPT,
         }
         return self._post(self.HOME, body)

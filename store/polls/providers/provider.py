@@ -400,7 +400,7 @@ class Queue:
     def build_upload(self, items: Items) -> Request | None:
         """Return the upload of the items, where the batch is not given them itself."""
 
-    def build_batch(self, items: Items, label: str, file: str | None) -> Request:
+    def build_batch(self, items: Items, file: str | None) -> Request:
         """Return the request that makes a batch, of items or of a file uploaded before."""
         raise NotImplementedError
 
