@@ -14,8 +14,8 @@ from store.history import History, PollLine
 from store.polls.asking import cost_at_most
 from store.polls.batches import WORTH_IT
 from store.polls.due import Pace
-from store.polls.providers import queue_of
-from store.polls.providers.provider import LOOPBACK
+from store.polls.providers import PROVIDERS, queue_of
+from store.polls.providers.provider import LOOPBACK, of_host
 from store.polls.secrets import KEY_NAME, KEY_OWNERS, faults, looks_like_a_key
 from store.polls.spending import missing_prices
 from store.rankings import curation, merging
@@ -323,8 +323,10 @@ def _mistakes_of(assistant: Assistant, catalogue: Catalogue) -> Iterator[_Mistak
             f"a batch takes {WORTH_IT} questions; with {count} categories all are asked directly"
         )
         yield "batch", message, "warning"
-    if assistant.tier and assistant.api == "messages":
-        yield "tier", 'only OpenAI and Gemini have a flex tier; take "tier" out', "error"
+    provider = PROVIDERS.get(assistant.api)
+    if assistant.tier and not (provider and of_host(provider.FLEX, assistant)):
+        why = 'only OpenAI and Gemini are known here to have a flex tier; take "tier" out'
+        yield "tier", why, "error"
     if catalogue.site.daily_usd is not None and (missing := missing_prices(assistant)):
         message = f"this assistant has no {listed(missing)}, which daily_usd of site.json needs"
         yield None, message, "error"

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from store.polls.providers import PROVIDERS
 from store.records import Assistant
 from store.settings import SettingsError
 
@@ -34,21 +35,7 @@ PUBLISHED = (
 _KEY = re.compile(r"(?=[a-zA-Z]*\d)(?=[a-z\d]*[A-Z])(?=[A-Z\d]*[a-z])[A-Za-z\d]{20,}")
 """Twenty characters of a key in a row; a model is called by so many only in lower case."""
 KEY_NAME = re.compile(r"(?<!ACCESS_)(?<!SECRET_)(?<!PRIVATE_)KEY(?![A-Z])|API_TOKEN")
-KEY_OWNERS = {
-    "ANTHROPIC_API_KEY": "anthropic.com",
-    "DEEPSEEK_API_KEY": "deepseek.com",
-    "GEMINI_API_KEY": "googleapis.com",
-    "GITHUB_TOKEN": "github.ai",
-    "GOOGLE_API_KEY": "googleapis.com",
-    "GROQ_API_KEY": "groq.com",
-    "HF_TOKEN": "huggingface.co",
-    "MISTRAL_API_KEY": "mistral.ai",
-    "OPENAI_API_KEY": "openai.com",
-    "OPENROUTER_API_KEY": "openrouter.ai",
-    "PERPLEXITY_API_KEY": "perplexity.ai",
-    "TOGETHER_API_KEY": "together.xyz",
-    "XAI_API_KEY": "x.ai",
-}
+KEY_OWNERS = {name: host for one in PROVIDERS.values() for name, host in one.KEYS.items()}
 """The domain that a well-known variable's key belongs to, by the vendors' own documentation."""
 _PATH = re.compile("/(responses|chat/completions|messages(/batches)?|models(/.*)?|batches)/?$")
 """What a format adds to ``base_url``, and somebody may have copied into it."""

@@ -5,12 +5,12 @@ A provider turns a :class:`Prompt` into a :class:`Request` and a :class:`Respons
 """
 
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
-from store.polls.providers.anthropic import AnthropicQueue, Messages
+from store.polls.providers import provider as wire
+from store.polls.providers.anthropic import Messages
 from store.polls.providers.gemini import Gemini
-from store.polls.providers.openai import ENDPOINTS, Chat, OpenAIQueue, Responses
-from store.polls.providers.provider import LOOPBACK, Provider, Queue
+from store.polls.providers.openai import Chat, Responses
+from store.polls.providers.provider import Provider, Queue
 from store.records import Assistant
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -23,9 +23,5 @@ PROVIDERS: Mapping[str, Provider] = {
 
 def queue_of(assistant: Assistant) -> type[Queue] | None:
     """Return the queue that an assistant's host has for batches, if it is known to have one."""
-    if assistant.api == "messages":
-        return AnthropicQueue
-    # others speak OpenAI's formats without a queue that is known here
-    host = urlsplit(assistant.base_url or "").hostname or ""
-    is_openai = host in LOOPBACK or f".{host}".endswith(".openai.com")
-    return OpenAIQueue if is_openai and assistant.api in ENDPOINTS else None
+    provider = PROVIDERS.get(assistant.api)
+    return wire.of_host(provider.QUEUES, assistant) if provider else None

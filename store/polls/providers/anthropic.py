@@ -63,6 +63,8 @@ class Messages(wire.Provider):
 
     REQUEST_ID = "request-id"
     OUTPUT_LIMIT = "max_tokens"
+    QUEUES = {"*": AnthropicQueue}  # noqa: RUF012 - as in the base class
+    KEYS = {"ANTHROPIC_API_KEY": "anthropic.com"}  # noqa: RUF012 - as in the base class
 
     # https://docs.claude.com/en/api/messages
     # https://platform.claude.com/docs/en/build-with-claude/structured-outputs

@@ -22,6 +22,9 @@ class Gemini(wire.Provider):
     """Google's format; the model stands in the address."""
 
     OUTPUT_LIMIT = "maxOutputTokens"
+    # https://ai.google.dev/gemini-api/docs/flex-inference
+    FLEX = {"googleapis.com": True, "localhost": True}  # noqa: RUF012 - as in the base class
+    KEYS = {"GEMINI_API_KEY": "googleapis.com", "GOOGLE_API_KEY": "googleapis.com"}  # noqa: RUF012
 
     # https://ai.google.dev/api/generate-content#method:-models.generatecontent
     def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> wire.Request:
@@ -40,7 +43,6 @@ class Gemini(wire.Provider):
             # https://ai.google.dev/gemini-api/docs/google-search
             body["tools"] = [{"googleSearch": {}}]
         if assistant.tier:
-            # https://ai.google.dev/gemini-api/docs/flex-inference
             body["serviceTier"] = assistant.tier
         path = f"models/{assistant.model}:generateContent"
         return wire.request(assistant, path, goog_api_key(key), body)

@@ -14,6 +14,8 @@ WEEK = 7 * 24 * 3600
 """Seconds for which OpenAI keeps files of ours."""
 KEPT = {"anchor": "created_at", "seconds": WEEK}
 ENDS = frozenset({"completed", "expired", "cancelled", "failed"})
+FLEX_HOSTS = {"openai.com": True, "localhost": True}
+"""https://platform.openai.com/docs/guides/flex-processing"""
 
 
 class OpenAIQueue(wire.Queue):
@@ -87,8 +89,16 @@ class OpenAIQueue(wire.Queue):
                 )
 
 
+QUEUES = {"openai.com": OpenAIQueue, "localhost": OpenAIQueue}
+"""Others speak these formats without a queue that is known here."""
+
+
 class Responses(wire.Provider):
     """OpenAI's present format."""
+
+    FLEX = FLEX_HOSTS
+    QUEUES = QUEUES
+    KEYS = {"OPENAI_API_KEY": "openai.com"}  # noqa: RUF012 - as in the base class
 
     # https://platform.openai.com/docs/api-reference/responses/create
     def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> wire.Request:
@@ -108,7 +118,6 @@ class Responses(wire.Provider):
         if assistant.web_search:
             body |= {"tools": [{"type": "web_search"}], "max_tool_calls": wire.MAX_SEARCHES}
         if assistant.tier:
-            # https://platform.openai.com/docs/guides/flex-processing
             body["service_tier"] = assistant.tier
         return wire.request(assistant, "responses", wire.bearer(key), body)
 
@@ -148,6 +157,20 @@ class Chat(wire.Provider):
     """OpenAI's older format, and what its kin made of it."""
 
     OUTPUT_LIMIT = "max_completion_tokens"
+    FLEX = FLEX_HOSTS
+    QUEUES = QUEUES
+    KEYS = {  # noqa: RUF012 - as in the base class
+        "DEEPSEEK_API_KEY": "deepseek.com",
+        "GITHUB_TOKEN": "github.ai",
+        "GROQ_API_KEY": "groq.com",
+        "HF_TOKEN": "huggingface.co",
+        "MISTRAL_API_KEY": "mistral.ai",
+        "OPENAI_API_KEY": "openai.com",
+        "OPENROUTER_API_KEY": "openrouter.ai",
+        "PERPLEXITY_API_KEY": "perplexity.ai",
+        "TOGETHER_API_KEY": "together.xyz",
+        "XAI_API_KEY": "x.ai",
+    }
 
     # https://platform.openai.com/docs/api-reference/chat/create
     def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> wire.Request:

@@ -10,7 +10,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -113,6 +114,8 @@ class Reply(Struct, frozen=True, kw_only=True):
         return None if isinstance(self.outcome, str) else self.outcome.kind
 
 
+Value = TypeVar("Value")
+
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 """Hosts of tests, proxies and local servers, which may speak for anybody."""
 
@@ -179,6 +182,14 @@ def request(
 def bearer(key: str | None) -> dict[str, str]:
     """Return the header by which OpenAI's API and its kin know a key."""
     return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def of_host(values: Mapping[str, Value], assistant: Assistant) -> Value | None:
+    """Return what belongs to the domain of an assistant's host, or to any host (``*``)."""
+    host = urlsplit(assistant.base_url or "").hostname or ""
+    host = "localhost" if host in LOOPBACK else host
+    domains = (domain for domain in values if f".{host}".endswith(f".{domain}"))
+    return values.get(next(domains, "*"))
 
 
 def _total(value: Any) -> int | None:
@@ -253,6 +264,12 @@ class Provider:
     """The header with the id of a request."""
     OUTPUT_LIMIT = "max_output_tokens"
     """The member of a body that limits the output."""
+    KEYS: Mapping[str, str] = {}
+    """The usual variables of its keys, with the domain that each key belongs to."""
+    QUEUES: Mapping[str, type[Queue]] = {}
+    """The queues that take its batches, by the domain of the host that has one; ``*`` is any."""
+    FLEX: Mapping[str, bool] = {}
+    """The domains of hosts that answer in ``"tier": "flex"``, at the price of a batch."""
 
     def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> Request:
         """Return the request that puts a prompt to an assistant; no sampling parameters."""
