@@ -25,7 +25,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
     "host",
     [
         "rankings.example", "rankings.example:443", "RANKINGS.Example", "rankings.example.",
-        "rankings.example.:8000", "localhost", "localhost:5000", "LOCALHOST",
+        "rankings.example.:8000", "rankings.example:", "localhost", "localhost:5000", "LOCALHOST",
         "127.0.0.1", "127.0.0.1:5000", "192.0.2.7:8000", "[::1]", "[::1]:5000", "[2001:DB8::7]:80",
         "inner.example", "inner.example:9", "xn--bcher-kva.example", "www.example", "extra.example",
     ],
@@ -82,7 +82,7 @@ def test_a_request_without_a_host_must_be_of_http_1_0() -> None:
 def test_no_host_is_trusted_by_accident(host: str) -> None:
     """Whatever is trusted is, port and final dot aside, one of the names or an IP literal."""
     if hosts.is_trusted({"HTTP_HOST": host}, NAMES):
-        name = hosts.host_of(host)
+        name = hosts.host_name(host)
         assert name in NAMES or hosts.is_ip(name)
         assert host.lower().lstrip("[").startswith(name)
 

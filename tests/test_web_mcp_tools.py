@@ -545,7 +545,10 @@ def test_a_part_of_a_topic_is_found_by_its_title(app: Flask) -> None:
     ("q", "told"),
     [
         ("best dog food on 2026-10-15", "For a past day call get_best_in_category"),
-        ("what did Claude answer for best dog food", "of Model A, Model B, Model C, Model D and nobody"),
+        (
+            "what did Claude answer for best dog food",
+            "of these assistants alone: Model A, Model B",
+        ),
         ("Prelora Antivirus vs Gantora", "Best antivirus software, 1 and 5 (too close to tell)."),
         ("why is the top robot vacuum first", "Best robot vacuum (slug robot-vacuum, match exact"),
         ("is Gantora still first for password managers", "slug password-manager, match exact"),

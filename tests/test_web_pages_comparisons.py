@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from builders import answered, app_over, write_data
+from builders import app_over, write_data
 from flask import Flask
 from flask.testing import FlaskClient
 from small_world import write_small_world

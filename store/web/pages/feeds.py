@@ -26,7 +26,7 @@ NEVER = "1970-01-01T00:00:00Z"
 
 
 @page("/feeds/changes.atom", "feed.atom.xml", media_type=ATOM)
-def changes_atom(view: View, query: Query) -> dict[str, Any]:
+def changes_atom(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show the changes of all categories."""
     answered = [aggregate.last_success for aggregate in view.snapshot.summary.living]
     return {
