@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Struct
 
-from store.web.responses import THOROUGH, Body, Route, snapshot_basis
+from store.web.responses import Body, Route, snapshot_basis
 from store.web.shapes import JsonObject
 from store.web.view import View
 
@@ -65,7 +65,6 @@ def endpoint(  # noqa: PLR0913 - each is a fact of its own
     moves: bool = False,
     answer: Any = None,
     media_type: str = JSON,
-    level: int = THOROUGH,
     basis: Callable[..., Hashable] = snapshot_basis,
 ) -> Callable[[Callable[[View, Any], Any]], Endpoint]:
     """Make an endpoint of a function.
@@ -90,7 +89,7 @@ def endpoint(  # noqa: PLR0913 - each is a fact of its own
                 "Link": view.link(page(view, query), result.following),
             }
             body = write(result.value, query)
-            return Body(body, headers, level=level, may_be_kept=result.may_be_kept)
+            return Body(body, headers, may_be_kept=result.may_be_kept)
 
         return Endpoint(
             rule=rule,

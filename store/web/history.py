@@ -11,7 +11,6 @@ from store.web import lookup
 from store.web.endpoints import Result, endpoint, rows_as
 from store.web.errors import Refused
 from store.web.queries import OfHistory, parameters_of
-from store.web.responses import QUICK
 from store.web.shapes import TIME_PATTERN, JsonObject, Time, doc
 from store.web.view import View
 
@@ -103,7 +102,6 @@ def _write_polls(polls: Polls, query: OfHistory) -> bytes:
     answer=list[PollRecord],
     problems=(404,),
     moves=True,
-    level=QUICK,
 )
 def get_history(view: View, query: OfHistory) -> Result[Polls]:
     """The poll history of a category.

@@ -43,8 +43,8 @@ PICTURE_SIZE = 80 << 10
 """Bytes that a drawn picture takes: no card of the shipped data takes more than 76 KB."""
 SMALL = 1024
 """Bodies up to this size, in bytes, are not worth compressing."""
-QUICK, THOROUGH = 1, 6
-"""Levels of compression: the first, for what a query asked for, takes a third of the time."""
+LEVEL = 6
+"""Of compression: nine gives no more."""
 
 ANY_ORIGIN = {
     "Access-Control-Allow-Origin": "*",
@@ -99,7 +99,6 @@ class Body:
         headers: Mapping[str, str],
         *,
         status: int = 200,
-        level: int = THOROUGH,
         draw: Callable[[bytes], bytes] | None = None,
         may_be_kept: bool = True,
     ) -> None:
@@ -107,7 +106,6 @@ class Body:
         self.may_be_kept = may_be_kept
         self._source = source
         self._headers = headers
-        self._level = level
         self._draw = draw
 
     @cached_property
@@ -123,7 +121,7 @@ class Body:
     @cached_property
     def gzipped(self) -> bytes:
         """The content compressed; the same content always gives the same bytes."""
-        return gzip.compress(self.content, self._level, mtime=0)
+        return gzip.compress(self.content, LEVEL, mtime=0)
 
     @property
     def size(self) -> int:

@@ -9,7 +9,6 @@ from store.rankings.products import ProductProfile
 from store.search import Hit, Hits, Label
 from store.web.endpoints import Result, endpoint
 from store.web.queries import Search
-from store.web.responses import QUICK
 from store.web.shapes import (
     Api,
     CertaintyLevel,
@@ -142,7 +141,6 @@ def search_basis(view: View, **_: str) -> tuple[int, str]:
     "/api/v1/search",
     "Search",
     page=lambda view, query: view.at.page("search?" + urlencode({"q": query.q})),
-    level=QUICK,  # most queries are asked once
     basis=search_basis,
 )
 def search(view: View, query: Search) -> Result[SearchResults]:
