@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from batching import Batching, serving
-from builders import answered, append, command, failed
+from builders import answered, append, command
 from polling_world import CANARY, NOW, PollingWorld
 
 from store.history import History, HistoryError
@@ -123,8 +123,8 @@ def test_what_is_in_a_batch_is_not_asked_otherwise(openai: Queue) -> None:
     openai.tell(looks=9)
     openai.begin("c-000", "c-001")
     assert openai.data.ask("GPT", "c-000", follow=False).outcomes == {IN_BATCH: 1}
-    assert openai.data.due("GPT", follow=False).polled == 1
-    assert [poll.slug for poll in openai.data.polls()] == ["c-002"]
+    assert openai.data.due("GPT", follow=False).batched == 1
+    assert [item.slug for item in openai.data.batches()[1].items] == ["c-002"]
 
 
 @pytest.mark.parametrize("create", ["drop", "lose", "500", "void", 408])
@@ -330,14 +330,22 @@ def test_an_open_batch_weighs_on_every_day(openai: Queue) -> None:
     assert openai.data.spent() == pytest.approx(3 * 0.0022)
 
 
-@pytest.mark.parametrize(("count", "batched"), [(49, 0), (50, 50)])
-def test_few_are_asked_directly(tmp_path: Path, server: Batching, count: int, batched: int) -> None:
-    """A batch is not worth it below fifty; what is in one is not due."""
+def test_what_falls_due_bit_by_bit_gathers_for_a_batch(tmp_path: Path, server: Batching) -> None:
+    """While one is on its way a server waits for fifty; the command sends what is due."""
     server.emptied().tell(gpt={"looks": 9})
-    data = PollingWorld(tmp_path / "data", server.url, count, batch=True)
-    result = data.due("GPT")
-    assert (result.batched, result.polled) == (batched, count - batched)
-    assert data.due("GPT").due == 0
+    data = PollingWorld(tmp_path / "data", server.url, 120, batch=True, names=["GPT"])
+    times = [NOW - timedelta(days=7, minutes=-10 * number) for number in range(120)]
+    for slug, time in zip(data.slugs, times, strict=True):
+        append(data.directory, [answered("GPT", ["X"], rfc3339(time), slug=slug)])
+    assert data.due("GPT", gathers=True).batched == 1
+    data.later(minutes=490)
+    early = data.due("GPT", gathers=True)
+    assert (early.due, early.batched, early.polled) == (49, 0, 0)
+    data.later(minutes=10)
+    assert data.due("GPT", gathers=True).batched == 50
+    data.later(minutes=10)
+    assert data.due("GPT").batched == 1
+    assert len(data.polls()) == 120, "nothing was asked directly"
 
 
 def test_a_batch_of_who_left_is_named_and_collected(openai: Queue) -> None:
@@ -352,21 +360,6 @@ def test_a_batch_of_who_left_is_named_and_collected(openai: Queue) -> None:
     assert 'warning: "GPT" is in models.json' in command(openai.data.directory, "check").output
     assert openai.follow().outcomes["answered"] == 3
     assert session.batches_of_the_gone() == []
-
-
-def test_what_falls_due_bit_by_bit_gathers_for_a_batch(tmp_path: Path, server: Batching) -> None:
-    """A server waits for fifty; what is new, failed or has waited too long is asked directly."""
-    server.emptied().tell(gpt={"looks": 9})
-    data = PollingWorld(tmp_path / "data", server.url, 120, batch=True)
-    for number, slug in enumerate(data.slugs[1:], 1):  # the first one was never asked
-        time = NOW - timedelta(days=7, minutes=-20 * number if number > 3 else 5100)
-        made = failed("GPT", "parse", rfc3339(time), slug=slug) if number == 4 else None
-        append(data.directory, [made or answered("GPT", ["X"], rfc3339(time), slug=slug)])
-    data.later(hours=10)
-    early = data.due("GPT", gathers=True)
-    assert (early.batched, early.polled) == (0, 5)
-    data.later(hours=10)
-    assert data.due("GPT", gathers=True).batched == 56
 
 
 def test_equal_shares_of_a_limit(tmp_path: Path, server: Batching) -> None:
@@ -391,7 +384,7 @@ def test_a_damaged_file_stops_what_may_be_asked_already(openai: Queue) -> None:
         openai.data.due("GPT")
     path.unlink()
     append(openai.data.directory, [answered("Claude", ["X"], "2026-11-19T06:00:00Z", slug="c-000")])
-    assert openai.data.due("GPT").polled == 3
+    assert openai.data.due("GPT").batched == 3
 
 
 def test_no_file_holds_a_key(openai: Queue) -> None:

@@ -12,7 +12,6 @@ from store.data_file import JsonPath
 from store.files import Catalogue, Files
 from store.history import History, PollLine
 from store.polls.asking import cost_at_most
-from store.polls.batches import WORTH_IT
 from store.polls.due import Pace
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.provider import LOOPBACK, of_host
@@ -318,11 +317,6 @@ def _mistakes_of(assistant: Assistant, catalogue: Catalogue) -> Iterator[_Mistak
         yield "base_url", "the key would travel unencrypted; use https", "warning"
     if assistant.batch and (why := why_no_batches(assistant)):
         yield "batch", why, "error"
-    elif assistant.batch and (count := len(catalogue.categories)) < WORTH_IT:
-        message = (
-            f"a batch takes {WORTH_IT} questions; with {count} categories all are asked directly"
-        )
-        yield "batch", message, "warning"
     provider = PROVIDERS.get(assistant.api)
     if assistant.tier and not (provider and of_host(provider.FLEX, assistant)):
         why = 'only OpenAI and Gemini are known here to have a flex tier; take "tier" out'

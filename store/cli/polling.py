@@ -119,9 +119,9 @@ def poll(  # noqa: PLR0913 - a command's options
     which shows the new rankings within seconds. A paused assistant is asked one question if it or
     a category is named, and goes on if it answers; not if its provider said how long to wait.
 
-    --due asks assistants with "batch": true in models.json through their providers' queues, where
-    50 questions are due: at half the price, and answered within a day. The same command, or a
-    server that polls, collects the answers.
+    --due asks assistants with "batch": true in models.json through their providers' queues: at half
+    the price, and answered within a day. The same command, or a server that polls, collects the
+    answers.
 
     Exits with 0 when all is fine (also when a limit of money is reached), with 1 when something
     is wrong that needs a person, and with 2 when the command is called in a wrong way.

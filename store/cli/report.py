@@ -18,7 +18,7 @@ from store.polls import spending
 from store.polls.answers import Prompt
 from store.polls.asking import request_for, reserve_each
 from store.polls.batch_files import Batch
-from store.polls.batches import CANCEL_AFTER, WORTH_IT, late
+from store.polls.batches import CANCEL_AFTER, late
 from store.polls.due import FuturePollError, Pace, Pair, PollingState
 from store.polls.locks import is_held, path_of
 from store.polls.providers import PROVIDERS
@@ -156,7 +156,7 @@ def quote(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> list[
         if assistant.api == "sample":
             lines.append(f"{name}: {plural(len(lane), 'call')} of a sample assistant, free")
             continue
-        is_batched = is_due and assistant.batch and len({pair.key for pair in lane}) >= WORTH_IT
+        is_batched = is_due and assistant.batch
         is_batched = is_batched and not session.files.pause_of(assistant, session.clock.now())
         bodies = (request_for(assistant, pair.category.question).body for pair in lane)
         tokens = sum((spending.at_most(assistant, body) for body in bodies), Tokens(0, 0))

@@ -34,8 +34,8 @@ from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
 from store.text import clean, rfc3339
 
-WORTH_IT = 50
-"""Due pairs of an assistant that are worth a batch; fewer are asked directly."""
+WORTH_ANOTHER = 50
+"""Due pairs of an assistant that are worth another batch while one is on its way."""
 MOST_ITEMS = 200
 """Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck holds
 back a seventh of a round. Providers take 50,000 and more."""

@@ -13,7 +13,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +20,7 @@ from msgspec.structs import replace
 from store.history import HistoryError
 from store.polls import sample
 from store.polls.asking import ask, keep_instrument, poll_of, reserve_of
-from store.polls.batches import WORTH_IT, AssistantBatches, follow_batches
+from store.polls.batches import WORTH_ANOTHER, AssistantBatches, follow_batches
 from store.polls.due import Pace, Pair
 from store.polls.locks import turn
 from store.polls.providers.provider import Reply
@@ -40,7 +39,6 @@ MOST_FAILURES = 10
 that bills for garbage would else be paid for every category."""
 NOT_COUNTED: tuple[ServedFailure | None, ...] = (None, "interrupted", "withheld")
 """Ends of a poll that are no such failure."""
-A_DAY = timedelta(days=1)
 LOOK = 0.1
 """Seconds between two looks at the stop event while questions are on their way."""
 GRACE = 1.0
@@ -52,10 +50,9 @@ class Plan(Struct, kw_only=True):
 
     ``waiting``: exactly these pairs, emptied while asking, never in batches. ``None``: whatever is
     due at this ``pace`` (``None``: that of site.json) in ``slugs`` (empty: everywhere), in a batch
-    from ``WORTH_IT`` on where the assistant takes batches.
-    ``gathers``: what is due waits for others until a batch is worth it, as long as that takes where
-    a round is spread evenly; asked as it falls due, it would be paid in full for ever. What failed
-    or was never asked does not wait.
+    where the assistant takes batches.
+    ``gathers``: while a batch is on its way, what falls due waits until ``WORTH_ANOTHER`` are; each
+    would else be a batch of its own.
     ``probes_pause``: ask a paused assistant one question all the same, unless the provider named
     the end of the pause.
     ``follow``: look after the assistant's batches first. ``cancel``: end them, and ask nothing.
@@ -120,12 +117,12 @@ class Questions:
         """The questions on their way, and when they are given up, in monotonic seconds."""
         self._collected: queue.SimpleQueue[tuple[Charge, Reply | None]] = queue.SimpleQueue()
 
-    def _due(self, waited: timedelta = timedelta(0)) -> deque[Pair]:
-        """Return what is due, and has ``waited`` for so long since."""
+    def _due(self) -> deque[Pair]:
+        """Return what is due."""
         session, pace = self._session, self._plan.pace
         pairs = session.pairs(self._assistant, self._plan.slugs)
         pace = pace or Pace.of(session.catalogue.site)
-        due = session.due(pairs, self._state, pace, waited)
+        due = session.due(pairs, self._state, pace)
         return deque(pair for pair in due if pair.key not in self._summary.left)
 
     def ask(self) -> None:
@@ -145,25 +142,13 @@ class Questions:
             return
         takes_batches = assistant.batch and self._plan.waiting is None and not pause
         takes_batches = takes_batches and not session.files.pause_of(assistant, now)
-        if takes_batches and len(self._waiting) >= WORTH_IT:
+        if not takes_batches:
+            self._ask_directly(1 if pause else self._plan.most)
+            return
+        is_open = session.files.open_of(assistant.name, session.catalogue)
+        if not (self._plan.gathers and is_open and len(self._waiting) < WORTH_ANOTHER):
             batches = AssistantBatches(session, assistant, summary)
             batches.send(list(self._waiting), self._instrument)
-            return
-        if takes_batches and self._plan.gathers:
-            self._leave_to_gather()
-        self._ask_directly(1 if pause else self._plan.most)
-
-    def _leave_to_gather(self) -> None:
-        """Leave what may yet be asked in a batch; in time enough falls due for one."""
-        interval = timedelta(days=self._session.catalogue.site.poll_every_days)
-        share = WORTH_IT / len(self._session.pairs(self._assistant))
-        if share > 1:
-            return
-        late = {pair.key for pair in self._due(waited=max(A_DAY, interval * share))}
-        states = [(pair, self._state.of(pair)) for pair in self._waiting]
-        self._waiting = deque(
-            pair for pair, s in states if pair.key in late or s is None or s.failure
-        )
 
     def _ask_directly(self, most: int) -> None:
         """Ask so many, until something forbids it, or all is to stop; wait for the answers.

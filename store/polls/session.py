@@ -196,20 +196,11 @@ class PollSession:
         categories = self.catalogue.categories
         return [Pair(slug, categories[slug], assistant) for slug in slugs or categories]
 
-    def due(
-        self,
-        pairs: Sequence[Pair],
-        state: PollingState,
-        pace: Pace,
-        waited: timedelta = timedelta(0),
-    ) -> list[Pair]:
-        """Return which of these pairs are due and not with a provider, longest waiting first.
-
-        They have ``waited`` for so long since they fell due.
-        """
+    def due(self, pairs: Sequence[Pair], state: PollingState, pace: Pace) -> list[Pair]:
+        """Return which of these pairs are due and not with a provider, longest waiting first."""
         under_way = self.files.under_way(self.catalogue)
         free = [pair for pair in pairs if pair.key not in under_way]
-        return state.due(free, pace, self.clock.now() - waited)
+        return state.due(free, pace, self.clock.now())
 
     def batches_of_the_gone(self) -> list[str]:
         """Return the names of open batches' assistants that models.json has no more."""
