@@ -10,7 +10,7 @@ from builders import answered, failed, write_data
 from werkzeug.serving import make_server
 
 from store.publishing.dataset import Source, Written, write
-from store.publishing.directories import Writer, owned
+from store.publishing.directories import owned
 from store.publishing.manifest import FOLDER
 from store.store import Store
 from store.web.openapi import VERSION
@@ -47,7 +47,7 @@ def written(
 
 def written_from(source: Source) -> Written:
     """The dataset of a source, in its data directory."""
-    with owned(source.directory / FOLDER, "dataset", Writer(1, "test", "2026-11-20")) as home:
+    with owned(source.directory / FOLDER, "dataset") as home:
         return write(home, source)
 
 

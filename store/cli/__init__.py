@@ -1,9 +1,7 @@
 """The ``flask`` commands, one module for each group, imported when one of its commands is run."""
 
-import os
 import re
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
 from pkgutil import resolve_name
@@ -17,9 +15,8 @@ from rapidfuzz import process
 from store.files import DataDirectoryError, check_data_in
 from store.history import HistoryError
 from store.polls.locks import DamagedFileError
-from store.publishing.directories import Writer
 from store.settings import Settings
-from store.text import rfc3339, slips
+from store.text import slips
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -78,12 +75,6 @@ def app_settings() -> Settings:
     """Return the settings of the app that a command works on."""
     settings: Settings = current_app.extensions["settings"]
     return settings
-
-
-def this_writer() -> Writer:
-    """Return what tells the command that is running from others that write the same directory."""
-    command = click.get_current_context().command_path
-    return Writer(os.getpid(), command, rfc3339(datetime.now(UTC)))
 
 
 def say_data(app: Flask) -> None:

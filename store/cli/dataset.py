@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from flask import current_app
 
-from store.cli import app_settings, local, refuse, this_writer, with_data
+from store.cli import app_settings, local, refuse, with_data
 from store.ledger import FOLDER as PROOF
 from store.ledger import LedgerError, Proof
 from store.publishing import formats
@@ -111,7 +111,7 @@ def dataset_in(target: Path, store: Store) -> Iterator[Written]:
     source = Source(settings.data_dir, read, base_url, VERSION, basis)
     with ExitStack() as stack:
         try:
-            home = stack.enter_context(owned(target, "dataset", this_writer()))
+            home = stack.enter_context(owned(target, "dataset"))
             written = write(home, source)
         except (DatasetError, DirectoryError, LedgerError) as error:
             raise click.ClickException(f"{error}.") from None

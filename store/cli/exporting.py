@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory, gettempdir
 import click
 from flask import current_app
 
-from store.cli import app_settings, refuse, this_writer, with_data
+from store.cli import app_settings, refuse, with_data
 from store.cli.dataset import close_days_option, close_past_days, dataset_in
 from store.disk import atomic_write
 from store.publishing import manifest as datasets
@@ -78,7 +78,7 @@ def _export(where: str, store: Store, even_if: int | None) -> str:
     dataset = app_settings().data_dir / datasets.FOLDER
     try:
         with (
-            owned(Path(where), "export", this_writer()) as home,
+            owned(Path(where), "export") as home,
             dataset_in(dataset, store) as written,
         ):
             manifest, changed = _updated(home, store, written, even_if)

@@ -1,14 +1,13 @@
 """Directories that one command fills: marked as its own, locked while it writes, always whole.
 
 The mark is a file that bears the command's name. A directory without it that holds anything
-belongs to somebody else, whatever it looks like, and is left alone. The lock is on the mark, which
-then says who writes. What readers see is one folder of ``trees``, to which the link ``current``
-leads: the next is made beside it and takes its place in one step, and nothing older is kept.
+belongs to somebody else, whatever it looks like, and is left alone. The lock is on the mark.
+What readers see is one folder of ``trees``, to which the link ``current`` leads: the next is made
+beside it and takes its place in one step, and nothing older is kept.
 
 Digests tell whether such a tree is whole, and whether what it was made from is as it was.
 """
 
-import fcntl
 import os
 import re
 import secrets
@@ -16,16 +15,13 @@ import shutil
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import distributions
 from pathlib import Path
 
-import msgspec
-from msgspec import Struct
-
-from store.disk import atomic_write, read_regular, real_path, sync_directory
+from store.disk import atomic_write, locked, read_regular, real_path, sync_directory
 from store.records import FOLDERS, SINGLE
 
 MARK = ".written-by-flask-{}"
@@ -46,18 +42,6 @@ class ForeignDirectoryError(DirectoryError):
 
 class BusyDirectoryError(DirectoryError):
     """A directory that another process is writing."""
-
-
-class Writer(Struct, frozen=True):
-    """A process that writes: its id, its command line, and since when (RFC 3339)."""
-
-    pid: int
-    command: str
-    since: str
-
-    def __str__(self) -> str:
-        """Name the process for people."""
-        return f"process {self.pid} ({self.command}, since {self.since})"
 
 
 class Directory:
@@ -119,12 +103,12 @@ class Directory:
 
 
 @contextmanager
-def owned(home: Path, command: str, writer: Writer) -> Iterator[Directory]:
+def owned(home: Path, command: str) -> Iterator[Directory]:
     """Hold a command's own directory inside the block; make it if it is not there.
 
     Raises:
         ForeignDirectoryError: it is neither empty nor marked as the command's own.
-        BusyDirectoryError: another process holds it; the sentence says which.
+        BusyDirectoryError: another process holds it.
         OSError: it cannot be written.
     """
     home.mkdir(parents=True, exist_ok=True)
@@ -135,32 +119,16 @@ def owned(home: Path, command: str, writer: Writer) -> Iterator[Directory]:
             f"{home} holds {names[0] if names else CURRENT}, which `flask {command}` did not "
             "write: nothing there was touched; name a new or an empty directory"
         )
-    handle = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-    try:
+    with ExitStack() as stack:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            stack.enter_context(locked(mark, wait=False))
         except BlockingIOError:
             raise BusyDirectoryError(
-                f"{_named(mark)} is writing {home}; try again when it has ended"
+                f"another process is writing {home}; try again when it has ended"
             ) from None
-        os.ftruncate(handle, 0)  # what a writer that was killed left there
-        os.pwrite(handle, msgspec.json.encode(writer), 0)
-        try:
-            directory = Directory(home)
-            directory.sweep()
-            yield directory
-        finally:
-            os.ftruncate(handle, 0)
-    finally:
-        os.close(handle)
-
-
-def _named(mark: Path) -> str:
-    """Name the process that holds a mark."""
-    try:
-        return str(msgspec.json.decode(mark.read_bytes(), type=Writer))
-    except (OSError, ValueError):  # it has the lock and has not yet said so
-        return "another process"
+        directory = Directory(home)
+        directory.sweep()
+        yield directory
 
 
 def _sync(tree: Path) -> None:
