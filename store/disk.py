@@ -114,15 +114,14 @@ def check_regular(handle: int, path: Path) -> None:
         raise OSError(errno.EINVAL, "it is not a regular file", path)
 
 
-@contextmanager
-def drafted(path: Path, data: bytes, mode: int = 0o644) -> Iterator[Path]:
-    """Write a file beside ``path`` with its new bytes, safe on the disk, to be put in its place.
+def atomic_write(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Put bytes, safe on the disk, in a file's place in one step.
 
-    It has the mode of the file that is there, and its owner where we may give it away; else
-    ``mode``, and the folder's owner. It is gone at the end of the block.
+    The file keeps its mode, and its owner where we may give it away; a new one has ``mode``, and
+    the folder's owner.
 
     Raises:
-        OSError: it could not be written.
+        OSError: they could not be written; what was there is as it was.
     """
     is_there = path.is_file() and not path.is_symlink()  # a link is replaced, not followed
     handle, name = mkstemp(".draft", f".{path.name}.", path.parent)
@@ -138,19 +137,9 @@ def drafted(path: Path, data: bytes, mode: int = 0o644) -> Iterator[Path]:
         except OSError as error:
             error.filename = error.filename or str(path)  # a full disk names none
             raise
-        yield draft
+        draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-
-
-def atomic_write(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Put bytes in a file's place in one step; see :func:`drafted`.
-
-    Raises:
-        OSError: they could not be written; what was there is as it was.
-    """
-    with drafted(path, data, mode) as draft:
-        draft.replace(path)
 
 
 def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store.disk import atomic_write, drafted, locked
+from store.disk import atomic_write, locked
 
 
 def test_a_file_is_written_whole_with_its_mode(tmp_path: Path) -> None:
@@ -23,16 +23,6 @@ def test_a_file_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     path.chmod(0o600)
     atomic_write(path, b"two")
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"two", 0o600)
-
-
-def test_a_fault_leaves_what_was_there(tmp_path: Path) -> None:
-    """The file is as it was, and the draft is gone."""
-    path = tmp_path / "a.json"
-    path.write_bytes(b"one")
-    with pytest.raises(KeyError), drafted(path, b"two"):
-        raise KeyError
-    assert path.read_bytes() == b"one"
-    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_a_write_that_fails_names_the_file(tmp_path: Path) -> None:
