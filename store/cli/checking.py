@@ -9,13 +9,10 @@ from pathlib import Path
 import click
 
 from store.cli import app_settings, checks, searching, with_data
-from store.disk import is_full
 from store.files import Catalogue, Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
 from store.polls.batch_files import BatchFiles
-from store.polls.locks import FOLDER, DamagedFileError
-from store.polls.spending import SPENT, stored_spending
 from store.publishing import manifest
 from store.rankings.names import Names
 from store.rankings.sentences import plural
@@ -118,7 +115,6 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
     yield from manifest.problems(directory)
-    yield from _unpolled(directory)
     yield from _batches_of_the_gone(directory, catalogue)
     yield from checks.advice(catalogue, files)
     yield from searching.remarks(directory, catalogue)
@@ -140,20 +136,6 @@ def _batches_of_the_gone(directory: Path, catalogue: Catalogue) -> Iterator[Prob
         owners = {b.owner(catalogue) for b in BatchFiles(directory).all() if b.is_open}
         for name in sorted(owners - names) if names else ():
             yield Problem("models.json", 1, 1, f'"{name}" {checks.LEFT_A_BATCH}', "warning")
-
-
-def _unpolled(directory: Path) -> Iterator[Problem]:
-    """Yield what keeps every category from being polled: a full disk, no sum of the day."""
-    history = directory / "history"
-    if is_full(history if history.is_dir() else directory):
-        message = "its disk is full, so that nothing is polled: make room"
-        yield Problem("history", 1, 1, message)
-    try:
-        stored_spending(directory / FOLDER, "")
-    except DamagedFileError as error:
-        yield Problem(f"{FOLDER}/{SPENT}", 1, 1, f"{error}; under a cap nothing is polled")
-    except OSError:  # who may not read it does not poll either
-        return
 
 
 def _line(problem: Problem) -> str:
