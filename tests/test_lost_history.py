@@ -278,10 +278,7 @@ def test_without_any_history_nothing_that_follows_from_it_is_said(data: Path, wa
     app = app_over(data)
     client = app.test_client()
     found = statuses(client, *routed(app), "/product/zoho-crm", "/api/v1/product/zoho-crm.json")
-    alone = {
-        "/healthz", "/livez", "/robots.txt", "/static/site.css", "/.well-known/api-catalog",
-        "/.well-known/mcp/server-card.json",
-    }  # fmt: skip
+    alone = {"/healthz", "/livez", "/static/site.css"}
     assert found.pop("/data/site.css") == 404  # no file of a dataset, whatever the history
     assert found == {address: 200 if address in alone else 503 for address in found}
     assert {"/", "/readyz", "/llms.txt", "/feeds/changes.atom", "/changes"} <= found.keys() - alone

@@ -163,8 +163,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
     ``encode`` makes the body of the function's answer. Kept bytes are served as long
     as ``basis(view, **variables)`` returns what it did when they were made. A ``strict`` route
-    refuses parameters that its query does not have; a route without ``needs_history`` is answered
-    while nothing of the history is known.
+    refuses parameters that its query does not have.
     """
 
     rule: str
@@ -174,7 +173,6 @@ class Route(Struct, frozen=True, kw_only=True):
     encode: Callable[[View, Any, Any], Body]
     basis: Callable[..., Hashable]
     strict: bool = False
-    needs_history: bool = True
 
     def __call__(self, view: View, query: Any) -> Any:
         """Answer without HTTP."""
@@ -266,8 +264,7 @@ def _body_of(route: Route, view: View, variables: Mapping[str, str]) -> Body:
     """
     address = view.at.page(request.path.removeprefix("/"))
     try:
-        if route.needs_history:
-            check_history(view.snapshot)
+        check_history(view.snapshot)
         query = from_address(route.query, request.args, variables, address, strict=route.strict)
         return route.body(view, query)
     except Moved as moved:

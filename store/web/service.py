@@ -4,6 +4,8 @@ That is: the check of its host, other spellings of an address, CORS, and errors 
 """
 
 from collections.abc import Callable, Container
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -17,12 +19,20 @@ from store.search.meaning import Meaning
 from store.store import Store
 from store.text import is_slug
 from store.web import errors, health, hosts, mcp, openapi, responses
-from store.web.errors import ProblemResponse
+from store.web.errors import ProblemResponse, Refused
 from store.web.pages import feeds, pictures, views
 from store.web.pages.data import DataFiles
 from store.web.pages.routes import error_page, is_for_people
-from store.web.rendering import HTML
-from store.web.responses import ANY_ORIGIN, FinalResponse, Route, redirect, security_headers
+from store.web.rendering import HTML, MEDIA_TYPES, assets, version
+from store.web.responses import (
+    ANY_ORIGIN,
+    FOR_GOOD,
+    Body,
+    FinalResponse,
+    Route,
+    redirect,
+    security_headers,
+)
 from store.web.view import View
 
 EXPOSED_BY_MCP = "MCP-Protocol-Version, Mcp-Session-Id"
@@ -92,8 +102,24 @@ def register(
     _add_request_hooks(app, routes, current)
     responses.register(app, routes, view, responses.Cache())
     app.add_url_rule("/data/<path:name>", "data_file", files.send)
+    app.add_url_rule("/static/<name>", "static", _send_asset)
     mcp.register(app, view)
     health.register(app, store)
+
+
+def _send_asset(name: str) -> Response:
+    """Answer with the style sheet, the script or the icon."""
+    if name not in assets():
+        raise Refused("not-found", "There is no such file.")
+    # An old address must not keep new content for good.
+    is_current = request.args.get("v") == version(name)
+    return _asset(name, is_current=is_current).response(request.environ)
+
+
+@cache
+def _asset(name: str, *, is_current: bool) -> Body:
+    headers = {"Content-Type": MEDIA_TYPES[Path(name).suffix]}
+    return Body(assets()[name], headers | ({"Cache-Control": FOR_GOOD} if is_current else {}))
 
 
 def _add_request_hooks(

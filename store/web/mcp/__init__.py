@@ -56,11 +56,7 @@ def _body() -> bytes:
     raise RequestEntityTooLarge(f"A message may have {MAX_BODY} bytes at most.")
 
 
-@resource(
-    "/.well-known/mcp/server-card.json",
-    "application/mcp-server-card+json",
-    needs_history=False,
-)
+@resource("/.well-known/mcp/server-card.json", "application/mcp-server-card+json")
 def card(view: View, query: Query) -> bytes:  # noqa: ARG001
     """Return the server card (SEP-2127)."""
     remote = {

@@ -85,8 +85,6 @@ ROUTES: tuple[Route, ...] = (
     documentation,
     site_map,
     from_snapshot("/llms.txt", "llms.txt", media_type=TEXT),
-    from_snapshot("/robots.txt", "robots.txt", media_type=TEXT, needs_history=False),
-    from_snapshot(
-        "/.well-known/api-catalog", "api-catalog.json", media_type=LINK_SET, needs_history=False
-    ),
+    from_snapshot("/robots.txt", "robots.txt", media_type=TEXT),
+    from_snapshot("/.well-known/api-catalog", "api-catalog.json", media_type=LINK_SET),
 )

@@ -34,7 +34,6 @@ def page(
     basis: Callable[..., Hashable] = snapshot_basis,
     same: Callable[[View, Any], str] | None = None,
     media_type: str = HTML,
-    needs_history: bool = True,
 ) -> Callable[[Callable[[View, Any], Mapping[str, Any]]], Route]:
     """Return a decorator that makes a page; ``same`` is the address of the JSON that says the same.
 
@@ -48,7 +47,7 @@ def page(
         # Not kept: the sentence model was busy, and may answer the next time.
         return Body(body, headers, may_be_kept=context.get("may_be_kept", True))
 
-    return _route(rule, encode, basis, needs_history=needs_history)
+    return _route(rule, encode, basis)
 
 
 def from_snapshot(rule: str, template: str, **options: Any) -> Route:
@@ -60,29 +59,19 @@ def from_snapshot(rule: str, template: str, **options: Any) -> Route:
     return page(rule, template, **options)(nothing)
 
 
-def resource(
-    rule: str,
-    media_type: str,
-    *,
-    basis: Callable[..., Hashable] = snapshot_basis,
-    needs_history: bool = True,
-) -> Callable[[Callable[[View, Any], bytes | Body]], Route]:
-    """Return a decorator for a function that gives bytes, or a whole body."""
+def resource(rule: str, media_type: str) -> Callable[[Callable[[View, Any], bytes]], Route]:
+    """Return a decorator for a function that gives bytes."""
 
-    def encode(view: View, query: Any, content: bytes | Body) -> Body:  # noqa: ARG001
-        if isinstance(content, Body):
-            return content
+    def encode(view: View, query: Any, content: bytes) -> Body:  # noqa: ARG001
         return Body(content, {"Content-Type": media_type, "Link": view.page_link()})
 
-    return _route(rule, encode, basis, needs_history=needs_history)
+    return _route(rule, encode, snapshot_basis)
 
 
 def _route(
     rule: str,
     encode: Callable[[View, Any, Any], Body],
     basis: Callable[..., Hashable],
-    *,
-    needs_history: bool,
 ) -> Callable[[Callable[[View, Any], Any]], Route]:
     return lambda function: Route(
         rule=rule,
@@ -91,7 +80,6 @@ def _route(
         query=get_type_hints(function)["query"],
         encode=encode,
         basis=basis,
-        needs_history=needs_history,
     )
 
 

@@ -1,7 +1,6 @@
 """The pages of lists, searches, findings and the method; the routes of all pages."""
 
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,8 +15,7 @@ from store.web.errors import ParameterError, Refused
 from store.web.pages import category, comparisons, discovery, home, products
 from store.web.pages.routes import from_snapshot, page, resource
 from store.web.queries import HITS, Day, OfSlug, Query, Search, Tabular, Text
-from store.web.rendering import MEDIA_TYPES, assets, version
-from store.web.responses import FOR_GOOD, Body, Route
+from store.web.responses import Route
 from store.web.search import search_basis, search_results
 from store.web.view import View
 
@@ -41,13 +39,6 @@ class Since(Query, frozen=True, kw_only=True):
     """The changes since a day."""
 
     since: Day | None = None
-
-
-class Asset(Query, frozen=True, kw_only=True):
-    """A file of the static folder, in a version if given."""
-
-    name: str
-    v: str = ""
 
 
 @page("/changes", "changes.html", same=lambda view, _: view.at.changes())
@@ -176,24 +167,11 @@ def topic(view: View, query: OfSlug) -> dict[str, Any]:
     return {"topic": lookup.topic(view, query.slug)}
 
 
-@resource("/static/<name>", "", basis=lambda view, name: name, needs_history=False)  # noqa: ARG005
-def asset(view: View, query: Asset) -> Body:  # noqa: ARG001
-    """Return the style sheet, the script or the icon."""
-    content = assets().get(query.name)
-    if content is None:
-        raise Refused("not-found", "There is no such file.")
-    headers = {"Content-Type": MEDIA_TYPES[Path(query.name).suffix]}
-    # An old address must not keep new content for good.
-    if query.v == version(query.name):
-        headers["Cache-Control"] = FOR_GOOD
-    return Body(content, headers)
-
-
 topics = from_snapshot("/topics", "topics.html", same=lambda view, _: view.at.api("topics.json"))
 assistants = from_snapshot("/models", "models.html")
 
 ROUTES: tuple[Route, ...] = (
     home.home, category.category, *products.ROUTES, comparisons.compare, changes, topics, topic,
-    assistants, mentions, labs, experiment, methodology, suggest, search, asset, *discovery.ROUTES,
+    assistants, mentions, labs, experiment, methodology, suggest, search, *discovery.ROUTES,
 )  # fmt: skip
 """Every page but feeds, pictures and the dataset."""
