@@ -123,6 +123,7 @@ def test_what_is_in_a_batch_is_not_asked_otherwise(openai: Queue) -> None:
     openai.tell(looks=9)
     openai.begin("c-000", "c-001")
     assert openai.data.ask("GPT", "c-000", follow=False).outcomes == {IN_BATCH: 1}
+    openai.data.later(minutes=1)
     assert openai.data.due("GPT", follow=False).batched == 1
     assert [item.slug for item in openai.data.batches()[1].items] == ["c-002"]
 
