@@ -1,5 +1,6 @@
 """Schemathesis over the whole document: no answer that the document does not promise."""
 
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import schemathesis
 from flask import Flask
 from hypothesis import HealthCheck, given, settings
 from schemathesis import Case, GenerationMode
-from schemathesis.specs.openapi.checks import positive_data_acceptance
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from store.web.endpoints import Endpoint
 from store.web.openapi import ENDPOINTS
@@ -40,6 +41,10 @@ def test_every_operation_keeps_its_promises(small: Flask, route: Endpoint) -> No
         )
         @given(cases)
         def hold(case: Case[Any]) -> None:
-            case.call_and_validate(headers=PLAIN, excluded_checks=unheld)
+            answer = case.call(headers=PLAIN)
+            # Upper case leads to the address in lower case, whose answer is told there.
+            is_moved = answer.status_code == HTTPStatus.PERMANENT_REDIRECT
+            excluded = [*unheld, negative_data_rejection] if is_moved else unheld
+            case.validate_response(answer, excluded_checks=excluded)
 
         hold()
