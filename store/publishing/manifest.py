@@ -1,11 +1,10 @@
-"""Manifest of a dataset, the files that describe it, and what is wrong with a dataset on disk.
+"""Manifest of a dataset, and the files that describe it.
 
 A card is for people, a Data Package for programs, JSON-LD for the page; each is a pure function of
 the manifest. Source: datapackage.org/standard (version 2). Sizes and Parquet are left out of the
 package: its own reader, frictionless, cannot take them over HTTP.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -102,35 +101,13 @@ def read(dataset: Path) -> Manifest | str:
 
 
 def problems(directory: Path) -> list[Problem]:
-    """Return what is wrong in a data directory's dataset, as far as names and sizes tell."""
-    # A dataset may be replaced while it is looked at; then the new one is looked at.
-    link = directory / FOLDER / CURRENT
-    while link.is_symlink() or link.is_dir():  # a replica has no links
-        current = link.resolve()
-        faults = list(_problems(current))
-        if not faults or current == link.resolve():  # else it was just replaced
-            return faults
-    return []
-
-
-def _problems(dataset: Path) -> Iterator[Problem]:
-    manifest = read(dataset)
-    if isinstance(manifest, str):
-        yield _problem(MANIFEST, manifest)
-        return
-    for name, file in manifest.files.items():
-        try:
-            size = (dataset / name).stat().st_size
-        except OSError as error:
-            yield _problem(name, f"it cannot be read: {error.strerror}")
-        else:
-            if size != file.bytes:
-                yield _problem(name, f"it has {size:,} bytes, not {file.bytes:,}")
-
-
-def _problem(name: str, reason: str) -> Problem:
+    """Return why a data directory's dataset cannot be served, if there is one and it cannot."""
+    dataset = directory / FOLDER / CURRENT
+    reason = read(dataset) if dataset.is_dir() else None
+    if not isinstance(reason, str):
+        return []
     message = f"{reason}; `flask dataset` writes it again"
-    return Problem(f"{FOLDER}/{CURRENT}/{name}", 1, 1, message)
+    return [Problem(f"{FOLDER}/{CURRENT}/{MANIFEST}", 1, 1, message)]
 
 
 CARD, PACKAGE = "README.md", "datapackage.json"

@@ -84,7 +84,7 @@ class DataFiles:
             # The next dataset took this one's place between the look and the opening.
             if self.published() is not dataset:
                 return self.send(name)
-            why = f"{name} is listed and not there: it was lost; see /data."
+            why = f"{name} is listed and not there; `flask dataset` writes it again."
             return ProblemResponse(Refused("unavailable", why))
         del response.headers["Last-Modified"]
         response.headers["Cache-Control"] = CACHE_CONTROL
