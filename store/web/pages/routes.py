@@ -59,13 +59,17 @@ def from_snapshot(rule: str, template: str, **options: Any) -> Route:
     return page(rule, template, **options)(nothing)
 
 
-def resource(rule: str, media_type: str) -> Callable[[Callable[[View, Any], bytes]], Route]:
-    """Return a decorator for a function that gives bytes."""
+def resource(
+    rule: str, media_type: str, *, basis: Callable[..., Hashable] = snapshot_basis
+) -> Callable[[Callable[[View, Any], bytes | Body]], Route]:
+    """Return a decorator for a function that gives bytes, or a whole body."""
 
-    def encode(view: View, query: Any, content: bytes) -> Body:  # noqa: ARG001
+    def encode(view: View, query: Any, content: bytes | Body) -> Body:  # noqa: ARG001
+        if isinstance(content, Body):
+            return content
         return Body(content, {"Content-Type": media_type, "Link": view.page_link()})
 
-    return _route(rule, encode, snapshot_basis)
+    return _route(rule, encode, basis)
 
 
 def _route(
