@@ -190,7 +190,7 @@ def _check_answer(poll: Poll) -> None:
             raise ValueError("the ranks in ranking are not 1, 2, 3 and so on")
         if not _is_name(pick.product):
             raise ValueError(f"the name of #{place} is not one that a poll can have brought")
-        if pick.domain is not None and not _is_domain(pick.domain):
+        if pick.domain is not None and not _DOMAIN.fullmatch(pick.domain):
             raise ValueError(f"the domain of #{place} is not a plain domain such as zoho.com")
     if len(poll.ranking) > MOST_PICKS:
         raise ValueError(f"the ranking holds {len(poll.ranking)} picks, more than {MOST_PICKS}")
@@ -207,8 +207,3 @@ def _check_answer(poll: Poll) -> None:
 def _is_name(text: str) -> bool:
     """Return whether a product's name is as a poll cleans it: nothing hidden, and not too long."""
     return 0 < len(text) <= MAX_NAME and clean(text) == text
-
-
-@lru_cache(maxsize=1 << 16)
-def _is_domain(text: str) -> bool:
-    return _DOMAIN.fullmatch(text) is not None
