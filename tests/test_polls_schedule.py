@@ -765,4 +765,4 @@ def test_who_has_a_new_name_is_missed_only_without_the_former(
         file["models"][0] |= {"name": name, "former_names": former}
         (data / "models.json").write_text(json.dumps(file))
         until(lambda: list(schedule.status().due) == [name])  # noqa: B023 - at once
-        assert ("in models.json no more" in caplog.text) == (not former)
+        assert ("no longer in models.json" in caplog.text) == (not former)

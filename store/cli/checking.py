@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from store.cli import app_settings, checks, searching, with_data
-from store.files import Catalogue, Files
+from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
-from store.polls.batch_files import BatchFiles
+from store.polls.batch_files import GONE, LEFT_BATCH, BatchFiles
 from store.publishing import manifest
 from store.rankings.names import Names
 from store.rankings.sentences import plural
@@ -115,7 +115,9 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
     yield from manifest.problems(directory)
-    yield from _batches_of_the_gone(directory, catalogue)
+    with suppress(OSError):  # `flask poll` says what cannot be read
+        for name in BatchFiles(directory).owners_gone(catalogue):
+            yield Problem("models.json", 1, 1, f'"{name}" {LEFT_BATCH} and {GONE}', "warning")
     yield from checks.advice(catalogue, files)
     yield from searching.remarks(directory, catalogue)
     try:
@@ -127,15 +129,6 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     else:
         if history.fault:
             yield history.fault
-
-
-def _batches_of_the_gone(directory: Path, catalogue: Catalogue) -> Iterator[Problem]:
-    """Yield assistants of open batches that models.json no longer has."""
-    names = {assistant.name for assistant in catalogue.assistants}
-    with suppress(OSError):  # `flask poll` says what cannot be read
-        owners = {b.owner(catalogue) for b in BatchFiles(directory).all() if b.is_open}
-        for name in sorted(owners - names) if names else ():
-            yield Problem("models.json", 1, 1, f'"{name}" {checks.LEFT_A_BATCH}', "warning")
 
 
 def _line(problem: Problem) -> str:

@@ -26,10 +26,6 @@ from store.records import TOPICS, Assistant, Poll, Problem, Severity, Site
 from store.search.words import words_of
 from store.snapshot import Snapshot, derive
 
-LEFT_A_BATCH = (
-    "is in models.json no more and has a batch on its way; if it was renamed, list it in "
-    "former_names of its new name, whose questions are else asked and paid for twice"
-)
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
 _LONGEST_ROUND = 7  # days: with more between polls, no pair is polled in both windows of a trend

@@ -18,13 +18,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from store.cli import app_settings, refuse, unknown_slug, with_data
-from store.cli.checks import LEFT_A_BATCH, mistakes
+from store.cli.checks import mistakes
 from store.cli.report import ask_whether_there, pause_in_words, quote, show_status, unread
 from store.counting import undeclared_sample
 from store.disk import check_room
 from store.files import Catalogue, Files
 from store.history import History, HistoryError
 from store.ledger import DayClosing
+from store.polls.batch_files import GONE, LEFT_BATCH
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import Pace, Pair, PollingReader, levels
 from store.polls.poller import Plan, take_turn
@@ -167,8 +168,8 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     session, plan, pace = run.session, run.plan, run.plan.pace
     _check_slugs(plan.slugs, session.catalogue)
     state = session.polling.look(session.catalogue)
-    for name in session.batches_of_the_gone():
-        click.echo(f'warning: "{name}" {LEFT_A_BATCH}', err=True)
+    for name in session.files.owners_gone(session.catalogue):
+        click.echo(f'warning: "{name}" {LEFT_BATCH} and {GONE}', err=True)
     for sentence in unread(session, state, pretends=run.pretends):
         click.echo(sentence, err=True)
     fault = undeclared_sample(
@@ -191,7 +192,10 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     if dry_run:
         click.echo("\n".join(quote(calls, session, is_due=pace is not None)))
         return not state.unread
-    names = [*(assistant.name for assistant in run.assistants), *session.batches_of_the_gone()]
+    names = [
+        *(assistant.name for assistant in run.assistants),
+        *session.files.owners_gone(session.catalogue),
+    ]
     is_open = any(session.files.open_of(name, session.catalogue) for name in names)
     if not (calls or plan.cancel or (is_open and pace)):
         failed = sum(bool((own := state.of(pair)) and own.failure) for pair in pairs)
@@ -270,7 +274,7 @@ def carry_out(
     """
     names = [assistant.name for assistant in run.assistants]
     if names == [assistant.name for assistant in run.session.catalogue.assistants]:
-        names += run.session.batches_of_the_gone()
+        names += run.session.files.owners_gone(run.session.catalogue)
     results = {name: Summary() for name in names}
     # at a time of --at one after the other, so that a run can be repeated exactly
     workers = 1 if run.pretends else len(results)

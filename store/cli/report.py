@@ -11,13 +11,12 @@ from datetime import datetime
 import click
 from msgspec.structs import replace
 
-from store.cli.checks import LEFT_A_BATCH
 from store.counting import doubt_clock
 from store.disk import is_full
 from store.polls import spending
 from store.polls.answers import Prompt
 from store.polls.asking import request_for, reserve_each
-from store.polls.batch_files import Batch
+from store.polls.batch_files import GONE, LEFT_BATCH, Batch
 from store.polls.batches import CANCEL_AFTER, late
 from store.polls.due import FuturePollError, Pace, Pair, PollingState
 from store.polls.locks import is_held, path_of
@@ -67,7 +66,10 @@ def show_status(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     try:
         session.share_day(state)
         statuses = [status_of(assistant, session, state) for assistant in chosen]
-        faults += [f'"{name}" {LEFT_A_BATCH}.' for name in session.batches_of_the_gone()]
+        faults += [
+            f'"{name}" {LEFT_BATCH} and {GONE}.'
+            for name in session.files.owners_gone(session.catalogue)
+        ]
         is_scheduled = is_held(session.locks / LOCK)
     except OSError as error:
         faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")

@@ -22,6 +22,11 @@ from store.rankings.poll_states import Pause
 from store.records import Assistant, Natural
 
 FOLDER = "batches"
+LEFT_BATCH = "has a batch on its way"
+GONE = (
+    "is no longer in models.json; if it was renamed, list this name in former_names of its new "
+    "entry, or its questions are asked and paid for again"
+)
 FIRST_PAUSE = timedelta(hours=6)
 LONGEST_PAUSE = timedelta(days=7)
 
@@ -100,6 +105,11 @@ class BatchFiles:
     def open_of(self, name: str, catalogue: Catalogue) -> list[Batch]:
         """Return the open batches of an assistant, those under former names included."""
         return [b for b in self.all() if b.is_open and b.owner(catalogue) == name]
+
+    def owners_gone(self, catalogue: Catalogue) -> list[str]:
+        """Return the names of open batches' assistants that models.json no longer has."""
+        present = {assistant.name for assistant in catalogue.assistants}
+        return sorted({b.owner(catalogue) for b in self.all() if b.is_open} - present)
 
     def write(self, batch: Batch) -> None:
         """Make a batch's state durable.

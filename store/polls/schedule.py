@@ -28,7 +28,7 @@ from msgspec import Struct, field
 from store.files import Catalogue
 from store.history import HistoryError
 from store.ledger import DayClosing
-from store.polls.batch_files import BatchFiles
+from store.polls.batch_files import GONE, LEFT_BATCH, BatchFiles
 from store.polls.clocks import Clock
 from store.polls.due import Pace, PollingReader
 from store.polls.locks import FOLDER, lock
@@ -46,10 +46,6 @@ LOCK = "schedule.lock"
 DAY = 86_400
 STOP_TIMEOUT = 8.0
 """Seconds that a stopping process gives its last polls to be recorded."""
-GONE = (
-    "is in models.json no more; if another has taken its place, list it in that one's "
-    "former_names, or all questions are asked and paid for anew"
-)
 HOUR = 3600.0
 """Seconds without polls after a fault of the program: it may be met again, and paid for."""
 LATE_TICKS = 10
@@ -248,8 +244,8 @@ class Schedule:
             log.log(level, "%s: %s%s", status.name, summary, reasons)
         status.take_in(summary)
         if all(assistant.name != status.name for assistant in catalogue.assistants):
-            told = f"{status.name} is in models.json no more and has a batch on its way."
-            status.faults = {**status.faults, f"a batch of it is on its way, and it {GONE}": told}
+            public = f"{status.name} {LEFT_BATCH} and is no longer in models.json."
+            status.faults = {**status.faults, f"it {LEFT_BATCH} and {GONE}": public}
 
 
 class AssistantStatus(Struct):

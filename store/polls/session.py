@@ -202,12 +202,6 @@ class PollSession:
         free = [pair for pair in pairs if pair.key not in under_way]
         return state.due(free, pace, self.clock.now())
 
-    def batches_of_the_gone(self) -> list[str]:
-        """Return the names of open batches' assistants that models.json has no more."""
-        present = {assistant.name for assistant in self.catalogue.assistants}
-        owners = {b.owner(self.catalogue) for b in self.files.all() if b.is_open}
-        return sorted(owners - present)
-
     def append(self, poll: Poll, reply: Reply, summary: Summary, instrument: str | None) -> None:
         """Append the poll of a reply to history with its instrument and pause; then count it.
 
