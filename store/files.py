@@ -67,7 +67,6 @@ class DataDirectoryError(Exception):
 class Catalogue(Struct, frozen=True):
     """All hand-edited files together. Slugs are file names.
 
-    ``files`` names the files that are there, those that cannot be used among them.
     ``unusable`` says by file name why nothing of it is in use. A former slug that several files
     claim is listed under the name that a file of that slug would have. ``words_from`` is the notice
     that goes with ``words``.
@@ -81,7 +80,6 @@ class Catalogue(Struct, frozen=True):
     synonyms: tuple[tuple[str, ...], ...]
     words: tuple[str, ...]
     withheld: Mapping[str, Withholding]
-    files: frozenset[str]
     problems: tuple[Problem, ...]
     unusable: Mapping[str, Problem] = {}
     topics: tuple[Topic, ...] = ()
@@ -246,7 +244,6 @@ class Files:
             words=words.words if words else (),
             words_from=words.source if words else "",
             withheld=withheld.withheld if withheld else {},
-            files=frozenset(self._loaded),
             problems=tuple(sorted(problems)),
             topics=topics.topics if topics else (),
             instruments=self._folder("instruments", Instrument, contested),

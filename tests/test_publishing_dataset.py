@@ -322,7 +322,6 @@ def test_a_published_catalogue_is_the_catalogue(tmp_path: Path) -> None:
     restore_catalogue(catalogue_lines(found, None), tmp_path / "again")
     again = Files(tmp_path / "again").scan()
     assert again.problems == ()
-    assert again.files == found.files
     for part in (
         "categories",
         "products",

@@ -49,7 +49,6 @@ def summarise(
         synonyms=(),
         words=(),
         withheld={},
-        files=frozenset(),
         problems=(),
     )
     return site_summary.summarise(catalogue, read, ranked, named, "", before)

@@ -95,7 +95,7 @@ def _topics(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     renamed = {old: slug for slug, item in categories.items() for old in item.former_slugs}
     for key, slug in _listed_in_topics(catalogue):
         listed_slugs.add(renamed.get(slug, slug))
-        if slug not in categories and f"categories/{slug}.json" not in catalogue.files:
+        if slug not in categories and not catalogue.fault_of("categories", slug):
             hint = f'it is called "{renamed[slug]}" now' if slug in renamed else "take it out"
             message = f'no category has the slug "{slug}"; {hint}'
             yield files.problem_at(TOPICS, key, message, "warning")
@@ -152,7 +152,7 @@ def in_history(
         message = f"{_counted(never)} never been polled; `flask poll --due` asks for what is due"
         yield Problem("history", 1, 1, message, "notice")
     orphans = [slug for slug in files_of if slug not in catalogue.categories]
-    if left := [slug for slug in orphans if f"categories/{slug}.json" not in catalogue.files]:
+    if left := [slug for slug in orphans if not catalogue.fault_of("categories", slug)]:
         message = f"{_counted(left)} no category any more; if one was renamed, list its old slug"
         yield Problem("history", 1, 1, f"{message} in former_slugs", "notice")
 
