@@ -7,7 +7,6 @@ import msgspec
 
 from store.rankings import sentences
 from store.rankings.certainty import Level
-from store.rankings.changes import Change
 from store.rankings.experiments import track_record_sentence
 from store.rankings.leaderboards import Leaderboard, leader_changes
 from store.web import listings, lookup, trends
@@ -48,12 +47,6 @@ def changes(view: View, query: Since) -> dict[str, Any]:
     later = [c for c in summary.changes if since is None or c.current_at[:10] >= since]
     most = SHOWN_CHANGES if since is None else SHOWN_SINCE
     newest = later[:most]
-
-    # The changes of a day are of one round: their seconds only say who answered faster.
-    def order(change: Change) -> tuple[str, str]:
-        title = view.snapshot.aggregates[change.slug].category.title
-        return title.casefold(), change.model
-
     from_day = since or trends.last_interval_start(view)
     return {
         "from_day": from_day,
@@ -70,7 +63,7 @@ def changes(view: View, query: Since) -> dict[str, Any]:
         "confirmed": sum(change.confirmed for change in summary.changes),
         "held": [] if since else [change for change in later if change.confirmed][:SHOWN_HELD],
         "days": [
-            (date, sorted(group, key=order))
+            (date, list(group))
             for date, group in groupby(newest, key=lambda change: change.current_at[:10])
         ],
     }
