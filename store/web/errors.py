@@ -29,7 +29,6 @@ CODES = {
     "unknown-product": (404, "No product has this slug; `suggestions` holds the closest."),
     "unknown-topic": (404, "No topic has this slug."),
     "unknown-experiment": (404, "No experiment has this slug."),
-    "unknown-assistant": (404, "No assistant has this slug."),
     "unknown-cursor": (404, "`before` is not the id of anything in this list."),
     "no-answer-yet": (404, "The category is there, and no assistant has answered it yet."),
     "no-such-day": (404, "The category had no ranking on that day; the detail names its first."),
