@@ -4,7 +4,7 @@ Run as a process (``python tests/batching.py FILE``) it prints its port and keep
 the file, so that it survives a restart. Questions outside batches are answered as by
 ``replaying.py``, and billed too. Every answer names a product of its own, ``Bill <n>``.
 
-In a test's own process ``broken`` makes every answer a 503, and ``dated`` is the answers' date.
+In a test's own process ``dated`` is the answers' date.
 
 ``POST /told`` sets what it does: a JSON object by model, each with any of
 
@@ -16,13 +16,7 @@ In a test's own process ``broken`` makes every answer a 503, and ``dated`` is th
     end        "completed", "expired", "cancelled", "failed", "hang" (till it is cancelled),
                "stuck"
     answered   how many items are answered before it ends so (all)
-    results    "shuffled", "missing", "doubled", "differing", "foreign", "endless", "garbled",
-               "none"
-    errors     a status that every other item fails with
-    elsewhere  a results_url at another host
-    pause      seconds before any reply of a named step: {"create": 0.5}
-
-``{"clock": {"at": seconds}}`` sets its clock.
+    results    "shuffled", "missing", "doubled", "differing", "foreign"
 
 ``GET /finish`` lets every batch end as if it had been looked at, ``GET /told`` says what it
 knows: bills by question, batches, and every request so far.
@@ -56,7 +50,6 @@ class Batching(Replaying):
         super().__init__(port)
         self.RequestHandlerClass = cast("Any", Handler)
         self.file = file
-        self.broken = False
         self.dated: str | None = None
         self.book: Told = {}
         self.emptied()
@@ -111,7 +104,7 @@ class Handler(DirectHandler):
         """What the server knows."""
         return self.server_.book
 
-    def do_GET(self) -> None:  # noqa: N802, PLR0911 - the base class calls it so
+    def do_GET(self) -> None:  # noqa: N802 - the base class calls it so
         """A look at a batch, a list, results, or what a test wants to know."""
         path = urlsplit(self.path).path
         with self.server_.lock:
@@ -123,8 +116,6 @@ class Handler(DirectHandler):
                 self.server_.keep()
                 return self._json(200, {})
             self._note("GET")
-            if self.server_.broken:
-                return self._json(503, {"error": {"message": "broken"}})
             if found := re.search(r"/files/([^/]+)/content$", path):
                 return self._file(found[1])
             if found := re.search(r"/batches/([^/:]+)/results$", path):
@@ -143,8 +134,6 @@ class Handler(DirectHandler):
             return self._json(200, {})
         with self.server_.lock:
             self._note("POST")
-            if self.server_.broken:
-                return self._json(503, {"error": {"message": "broken"}})
             if path.endswith("/files"):
                 return self._upload(raw)
             if found := re.search(r"/batches/([^/:]+)[/:]cancel$", path):
@@ -204,7 +193,7 @@ class Handler(DirectHandler):
             "end": told.get("end", "completed"),
             "status": "in_progress",
             "results": None,
-            "at": self.step_of("clock").get("at", time.time()),
+            "at": time.time(),
         }
         self.book["batches"][known] = batch
         self.server_.keep()
@@ -227,7 +216,6 @@ class Handler(DirectHandler):
         return api, items
 
     def _reply_to_create(self, told: Told, batch: Told | None) -> None:
-        time.sleep(told.get("pause", {}).get("create", 0))
         create = told.get("create")
         if create in ("drop", "lose"):
             self.close_connection = True
@@ -277,8 +265,6 @@ class Handler(DirectHandler):
         for number, item in enumerate(batch["items"]):
             if number >= count:
                 results.append([item["id"], how, None])
-            elif told.get("errors") and number % 2:
-                results.append([item["id"], "error", told["errors"]])
             else:
                 bill = self.server_.bill(batch["model"], item["question"], "batch")
                 text = answer_text([f"Bill {bill}"])
@@ -288,24 +274,21 @@ class Handler(DirectHandler):
     def _seen(self, batch: Told) -> Told:
         """A batch as its format describes it."""
         results = batch["results"] or []
-        done = sum(kind in ("answer", "error") for _, kind, _ in results) or batch.get("done", 0)
+        done = sum(kind == "answer" for _, kind, _ in results) or batch.get("done", 0)
         made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(batch["at"]))
         total, ended = len(batch["items"]), batch["status"] != "in_progress"
-        told = self.step_of(batch["model"])
         if batch["api"] == "messages":
             counts = dict.fromkeys(("succeeded", "errored", "canceled", "expired"), 0)
             pending = 0 if ended else total
             counts["succeeded"] = total - pending
-            away = "http://127.0.0.1:9/steal" if told.get("elsewhere") else None
             return {
                 "id": batch["id"],
                 "type": "message_batch",
                 "processing_status": "ended" if ended else "in_progress",
                 "request_counts": {**counts, "processing": pending},
                 "created_at": made,
-                "results_url": away,
             }
-        is_there = ended and results and told.get("results") != "none"
+        is_there = ended and results
         return {
             "id": batch["id"],
             "object": "batch",
@@ -321,35 +304,19 @@ class Handler(DirectHandler):
 
     def _file(self, name: str) -> None:
         batch = self.book["batches"][name[4:]]
-        told = self.step_of(batch["model"])
-        if told.get("results") == "endless":
-            return self._endless()
         good = name.startswith("out")
         kept = [
             line
             for line, (_, kind, _) in zip(self._lines(batch), batch["results"], strict=True)
-            if good == (kind in ("answer", "error"))
+            if good == (kind == "answer")
         ]
-        return self._send(200, {}, _jsonl(kept, told))
+        return self._send(200, {}, _jsonl(kept))
 
     def _results(self, known: str) -> None:
         batch = self.book["batches"].get(known)
         if batch is None or batch["results"] is None:
             return self._json(404, {"error": {"message": "no results yet"}})
-        told = self.step_of(batch["model"])
-        if told.get("results") == "endless":
-            return self._endless()
-        return self._send(200, {}, _jsonl(self._lines(batch), told))
-
-    def _endless(self) -> None:
-        self.close_connection = True
-        self.send_response_only(200)
-        self.end_headers()
-        try:
-            for _ in range(5_000):
-                self.wfile.write(b'{"custom_id":"x"}\n' * 4_000)
-        except OSError:
-            return
+        return self._send(200, {}, _jsonl(self._lines(batch)))
 
     def _lines(self, batch: Told) -> list[Told]:
         """The results in the format's own shape."""
@@ -389,29 +356,21 @@ def _disturbed(results: list[Any], how: str | None) -> list[Any]:
     return results
 
 
-def _jsonl(lines: list[Told], told: Told) -> bytes:
-    raw = [json.dumps(line) for line in lines]
-    if told.get("results") == "garbled":
-        raw.insert(0, '{"custom_id": "half')
-    return "".join(f"{line}\n" for line in raw).encode()
+def _jsonl(lines: list[Told]) -> bytes:
+    return "".join(f"{json.dumps(line)}\n" for line in lines).encode()
 
 
 def _openai(known: str, kind: str, said: Any) -> Told:
     if kind in ("expired", "cancelled"):
         error = {"code": f"batch_{kind}", "message": kind}
         return {"id": "r", "custom_id": known, "response": None, "error": error}
-    status, body = (200, said) if kind == "answer" else (said, {"error": {"message": "no"}})
-    response = {"status_code": status, "request_id": f"req-{known}", "body": body}
+    response = {"status_code": 200, "request_id": f"req-{known}", "body": said}
     return {"id": "r", "custom_id": known, "response": response, "error": None}
 
 
 def _anthropic(known: str, kind: str, said: Any) -> Told:
     if kind == "answer":
         return {"custom_id": known, "result": {"type": "succeeded", "message": said}}
-    if kind == "error":
-        inner = {"type": "rate_limit_error" if said == 429 else "api_error", "message": "no"}
-        error = {"type": "error", "error": inner}
-        return {"custom_id": known, "result": {"type": "errored", "error": error}}
     return {"custom_id": known, "result": {"type": kind.replace("cancelled", "canceled")}}
 
 
