@@ -6,7 +6,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -201,10 +201,13 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 def append(directory: Path, polls: Iterable[Poll]) -> None:
-    """Append polls to a data directory's history, each at its own time."""
+    """Append polls to a data directory's history, each at its own time.
+
+    Neighbours of one category and time are written together: each writing reads the whole file.
+    """
     history = History(directory / "history")
-    for poll in polls:
-        history.append([poll], poll.polled_at)
+    for (_, time), together in groupby(polls, key=lambda poll: (poll.slug, poll.polled_at)):
+        history.append(list(together), time)
 
 
 def close_days(directory: Path, through: str = "2026-11-23") -> None:

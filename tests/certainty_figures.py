@@ -7,6 +7,7 @@ day that it was given on, newest first.
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Any
 
@@ -43,13 +44,15 @@ class Figures:
         self.items = {item for days in self.days for day in days for a in day for item in a}
         n = self.sizes.values()
         self.measured = min(n) >= 3 and sum(n) >= 12
+        # Exact fractions are slow, and every figure asks for these again.
+        self.mean, self.ahead = cache(self._mean), cache(self._ahead)
 
     @staticmethod
     def _by_day(run: list[tuple[str, Answer]]) -> list[list[Answer]]:
         dates = sorted({date for date, _ in run})[-260:]
         return [[answer for own, answer in run if own == date] for date in dates]
 
-    def mean(self, item: str) -> Fraction:
+    def _mean(self, item: str) -> Fraction:
         """The mean points of a product over the days, summed over assistants."""
         return sum(
             (
@@ -65,7 +68,7 @@ class Figures:
         apart = [average([points(a, one) - points(a, other) for a in day]) for day in days]
         return average(apart) if apart else Fraction()
 
-    def ahead(self, one: str, other: str) -> bool:
+    def _ahead(self, one: str, other: str) -> bool:
         """Whether one's lead exceeds what may be chance, by the definition."""
         apart = [
             [average([points(a, one) - points(a, other) for a in day]) for day in days]
@@ -83,7 +86,7 @@ class Figures:
         factor = 2 * v / (0.1 * min(sizes)) * math.log(math.sqrt(v) / 0.05)
         return float(lead) > math.sqrt(float(variance) * factor)
 
-    @property
+    @cached_property
     def leader(self) -> str:
         """The product with the most mean points."""
         return min(self.items, key=lambda item: (-self.mean(item), self.slug(item)))
@@ -92,7 +95,7 @@ class Figures:
         """Products with most mean points first."""
         return sorted(items, key=lambda item: (-self.mean(item), self.slug(item)))
 
-    @property
+    @cached_property
     def contenders(self) -> list[str]:
         """The leader and all that it is not ahead of."""
         leader = self.leader

@@ -11,7 +11,7 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
@@ -451,6 +451,7 @@ class Recomputation:
         of_counted = [poll["id"] for poll, _ in counted.values()]
         updated = [p["polledAt"] for p in self.polls[slug] if p["id"] in of_counted][-1][:10]
         asked, current = self.wording(slug), self.categories[slug]["question"]
+        doubt = self.doubt(slug, combined)
         shown = [{k: v for k, v in entry.items() if k not in ("id", "whole")} for entry in combined]
         return {
             "question": asked,
@@ -463,9 +464,9 @@ class Recomputation:
             "agreement": self._agreement(lists, firsts, combined),
             "consensus": self._consensus(firsts),
             "disagreement": self._disagreement(firsts, combined),
-            "verdict": self._verdict(slug, updated, counted, firsts, combined),
-            "quote": self._quoted(slug, updated, firsts, combined),
-            "sentence": self.doubt(slug, combined).sentence(),
+            "verdict": self._verdict(slug, updated, counted, firsts, combined, doubt),
+            "quote": self._quoted(slug, updated, firsts, combined, doubt),
+            "sentence": doubt.sentence(),
             "rules": {
                 "agree": sum(says := list(rules_of(lists, combined[0]["id"]).values())),
                 "of": len(says),
@@ -631,13 +632,14 @@ class Recomputation:
         counted: dict[str, tuple[Json, bool]],
         firsts: dict[str, str],
         combined: list[Json],
+        doubt: Doubt,
     ) -> str:
         leader, level = combined[0], _level(combined)
         verb = "collectively rank" if len(counted) > 1 else "ranks"
         names = [entry["product"] for entry in level]
         claim = f"{_series(list(counted))} {verb} {tied_names(names)} #1 for {self.topic(slug)}"
         wording = self._wording(slug, counted, firsts, combined)
-        sure = self.doubt(slug, combined).clause()
+        sure = doubt.clause()
         if wording.startswith("it leads") and sure.startswith("though "):
             sure = f"and {sure.removeprefix('though ')}"
         parts = [f"As of {updated}, {claim} on {self.site['name']} — {wording}, {sure}"]
@@ -658,7 +660,9 @@ class Recomputation:
         firsts = [entry["id"] for entry in _level(combined)]
         return Doubt(self.certainty(slug), firsts, self.name, self.renewed(slug))
 
-    def _quoted(self, slug: str, updated: str, firsts: dict[str, str], combined: list[Json]) -> str:
+    def _quoted(
+        self, slug: str, updated: str, firsts: dict[str, str], combined: list[Json], doubt: Doubt
+    ) -> str:
         """The sentence for people."""
         asked, title = self.wording(slug), self.categories[slug]["title"]
         plain = asked == self.categories[slug]["question"] and title.startswith("Best ")
@@ -674,7 +678,7 @@ class Recomputation:
             [entry["score"] for entry in combined],
             [entry["product"] for entry in _level(combined)],
         )
-        end = self.doubt(slug, combined).quote_end()
+        end = doubt.quote_end()
         asking = "Asked for " if plain else "Asked "
         sample = "invented sample data, " if self.site.get("sample") else ""
         return (
@@ -738,9 +742,9 @@ class Recomputation:
             }
         return found
 
-    def leaders(self) -> list[Json]:
-        """Every change of a ranking's leader, newest first, then by title."""
-        changes = [change for slug in self.categories for change in self._leaders_of(slug)]
+    def leaders(self, slugs: Iterable[str]) -> list[Json]:
+        """Every change of the leader of these rankings, newest first, then by title."""
+        changes = [change for slug in slugs for change in self._leaders_of(slug)]
         changes.sort(key=lambda change: (change["title"].casefold(), change["slug"]))
         return sorted(changes, key=lambda change: str(change["toDate"]), reverse=True)
 
