@@ -48,7 +48,7 @@ if MEMORY.is_dir() and "TMPDIR" not in os.environ and shutil.disk_usage(MEMORY).
 # No timed assertions, and the same examples on every run: a red suite can be repeated, and a busy
 # machine makes none. For more and other ones: `pytest --hypothesis-profile=long`.
 UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("suite", **UNTIMED, derandomize=True, max_examples=40)
+settings.register_profile("suite", **UNTIMED, derandomize=True, max_examples=25)
 settings.register_profile("long", **UNTIMED, max_examples=2_000)
 settings.load_profile("suite")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from builders import app_over, write_data, write_json
-from servers import ROOT, free_port, gunicorn, running
+from servers import ROOT, free_port, running
 from small_world import write_small_world
 
 from app import create_app
@@ -59,16 +59,6 @@ def test_a_server_publishes_its_own_address(data: Path, tmp_path: Path, server: 
     assert warning.rstrip('"}').endswith(f"{WARNING}http://127.0.0.1:{port}")
     assert [line for line in lines if f"Data: {data}" in line]
     assert "Traceback" not in log.read_text()
-
-
-def test_both_servers_give_the_same_bytes_as_the_app(data: Path, tmp_path: Path) -> None:
-    """What tests see in-process is what readers get from gunicorn, BASE_URL without a word."""
-    client = app_over(data, base_url="https://rankings.example").test_client()
-    with gunicorn(data, tmp_path / "log") as process:
-        for path in (BEST, "/api/v1/history?slug=crm-software", "/api/v1/openapi.json"):
-            answer, ours = process.get(path), client.get(path)
-            assert (answer.body, answer.headers["etag"]) == (ours.data, ours.headers["ETag"])
-    assert "BASE_URL" not in (tmp_path / "log").read_text()
 
 
 @pytest.mark.parametrize("kind", ["missing", "empty", "a file"])
@@ -204,14 +194,22 @@ def dotenv(data: Path, tmp_path: Path) -> Path:
     return tmp_path / "below"
 
 
-def test_gunicorn_reads_dotenv(dotenv: Path, tmp_path: Path) -> None:
-    """The nearest .env upwards, as flask does; the environment's own values stand."""
-    port = free_port()
+def test_gunicorn_gives_the_bytes_of_the_app_and_reads_dotenv(
+    dotenv: Path, data: Path, tmp_path: Path
+) -> None:
+    """What tests see in-process is what readers get, and BASE_URL that is set is not warned of.
+
+    The nearest .env upwards is read, as flask does; the environment's own values stand.
+    """
+    port, host = free_port(), {"Host": "from-dotenv.example"}
     environ = {"BASE_URL": "https://real.example", **WITH_DOTENV}
     command = [*GUNICORN, "-b", f"127.0.0.1:{port}"]
+    client = app_over(data, base_url="https://real.example").test_client()
     with running(command, port, environ, tmp_path / "log", dotenv) as process:
-        answer = process.get(BEST, {"Host": "from-dotenv.example"})
-    assert json.loads(answer.body)["url"] == "https://real.example/best/crm-software"
+        for path in (BEST, "/api/v1/history?slug=crm-software", "/api/v1/openapi.json"):
+            answer, ours = process.get(path, host), client.get(path)
+            assert (answer.body, answer.headers["etag"]) == (ours.data, ours.headers["ETag"])
+    assert "BASE_URL" not in (tmp_path / "log").read_text()
 
 
 def test_gunicorn_never_guesses_what_a_dotenv_said(dotenv: Path) -> None:

@@ -140,23 +140,20 @@ def test_the_same_data_is_the_same_tree_and_writes_nothing(
     assert (tmp_path / "tree/current").readlink() == before
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda data: write_json(data / "site.json", {**SITE, "name": "Other"}),
-        lambda data: write_json(data / "labs/l.json", LAB),
-        lambda data: append(data, [answered("A", ["Product E"], "2026-11-09T06:00:00Z")]),
-        lambda data: withhold(data, History(data / "history").read("help-desk").polls[-1].poll.id),
-    ],
-    ids=["name", "lab", "poll", "withholding"],
-)
-def test_whatever_changes_is_exported(
-    data: Path, tree: Path, tmp_path: Path, change: Callable[[Path], object]
-) -> None:
+def test_whatever_changes_is_exported(data: Path, tree: Path, tmp_path: Path) -> None:
     """A tree over changed data is the tree that a first export makes of them."""
+    changes: dict[str, Callable[[], object]] = {
+        "name": lambda: write_json(data / "site.json", {**SITE, "name": "Other"}),
+        "lab": lambda: write_json(data / "labs/l.json", LAB),
+        "poll": lambda: append(data, [answered("A", ["Product E"], "2026-11-09T06:00:00Z")]),
+        "withholding": lambda: withhold(
+            data, History(data / "history").read("help-desk").polls[-1].poll.id
+        ),
+    }
     export(data, tree)
-    change(data)
-    assert "; 0 answers changed" not in export(data, tree).output
+    for what, change in changes.items():
+        change()
+        assert "; 0 answers changed" not in export(data, tree).output, what
     export(data, tmp_path / "fresh")
     assert contents(tree / "current") == contents(tmp_path / "fresh/current")
 
@@ -174,11 +171,11 @@ def test_another_version_of_the_code_or_the_address_is_exported_anew(
     assert len(set(trees)) == 3
 
 
-@pytest.mark.parametrize("nth", [1, 4, 8])
+@pytest.mark.parametrize("nth", [4, 8])
 def test_a_run_after_one_that_failed_exports_what_is_new(
     data: Path, tree: Path, tmp_path: Path, nth: int
 ) -> None:
-    """Whichever name could not be given, what that run noted is not believed."""
+    """Without the dataset's or the tree's new name, what that run noted is not believed."""
     append(data, [answered("A", ["Product E"], "2026-11-09T06:00:00Z")])
     with failing_names(nth, errno.EIO, ("rename", "replace", "symlink")):
         assert export(data, tree).exit_code == 1
@@ -187,18 +184,15 @@ def test_a_run_after_one_that_failed_exports_what_is_new(
     assert contents(tree / "current") == contents(tmp_path / "fresh/current")
 
 
-@pytest.mark.parametrize("name", ["best/crm-software.html", "best/crm-software.html.gz", "more"])
-def test_a_tree_that_is_not_what_was_written_is_made_again(
-    data: Path, tree: Path, name: str
-) -> None:
+def test_a_tree_that_is_not_what_was_written_is_made_again(data: Path, tree: Path) -> None:
     """A byte that rotted, a file that was lost, one that was added; nothing of it is linked."""
     export(data, tree)
     before = contents(tree / "current")
-    path = tree / "current" / name
-    path.write_bytes(b"rot")
-    export(data, tree)
-    assert contents(tree / "current") == before
-    path.unlink(missing_ok=True)
+    for name in ("best/crm-software.html", "best/crm-software.html.gz", "more"):
+        (tree / "current" / name).write_bytes(b"rot")
+        export(data, tree)
+        assert contents(tree / "current") == before, name
+    (tree / "current/best/crm-software.html").unlink()
     export(data, tree)
     assert contents(tree / "current") == before
 
@@ -355,19 +349,28 @@ def test_nothing_is_published_while_a_category_cannot_be_shown(
     assert why in refused(data, tree)
 
 
-@pytest.fixture
-def many(tmp_path: Path) -> Path:
-    """Ten categories, published; nine of them deleted."""
+@pytest.fixture(scope="module")
+def ten_published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten categories and their tree, which no test changes."""
     slugs = [f"category-{number}" for number in range(10)]
+    home = tmp_path_factory.mktemp("ten")
     data = write_data(
-        tmp_path / "many",
+        home / "many",
         categories={slug: {"title": f"Best {slug}"} for slug in slugs},
         polls=[answered("A", [f"The {slug}"], slug=slug) for slug in slugs],
     )
-    export(data, tmp_path / "tree")
-    for slug in slugs[1:]:
-        (data / f"categories/{slug}.json").unlink()
-    return data
+    export(data, home / "tree")
+    return home
+
+
+@pytest.fixture
+def many(ten_published: Path, tmp_path: Path) -> Path:
+    """Ten categories, published; nine of them deleted."""
+    for name in ("many", "tree"):
+        shutil.copytree(ten_published / name, tmp_path / name, symlinks=True)
+    for number in range(1, 10):
+        (tmp_path / f"many/categories/category-{number}.json").unlink()
+    return tmp_path / "many"
 
 
 def test_many_addresses_do_not_vanish_unasked(many: Path, tmp_path: Path) -> None:
@@ -378,7 +381,6 @@ def test_many_addresses_do_not_vanish_unasked(many: Path, tmp_path: Path) -> Non
     assert "if that is meant: --even-if 28" in said
     assert "would be gone, not 27: " in refused(many, tmp_path / "tree", "--even-if", "27")
     assert export(many, tmp_path / "tree", "--even-if", "28").exit_code == 0
-    assert export(many, tmp_path / "tree").exit_code == 0
 
 
 def test_a_redirect_is_no_loss(many: Path, tmp_path: Path) -> None:

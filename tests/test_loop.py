@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import answered, append
+from builders import answered, app_over, append
 from processes import (
     CANARY,
     Provider,
@@ -46,9 +46,12 @@ def everybody(*names: str) -> dict[str, Any]:
     return {model: [{"picks": list(names)}] for model in ("gpt", "claude", "gemini", "grok")}
 
 
+BEST = "/api/v1/best/crm-software.json"
+
+
 def top(url: str) -> str | None:
     """The first product of the served verdict, once there is one."""
-    found = reached(f"{url}/api/v1/best/crm-software.json")
+    found = reached(f"{url}{BEST}")
     return found["combined"][0]["product"] if found else None
 
 
@@ -66,7 +69,7 @@ def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, asked: Prov
         first = flask(data, "poll", "crm-software")
         assert first.returncode == 0, first.stderr
         assert "GPT: 1 answered, 0.0044 USD" in first.stdout
-        best = f"{url}/api/v1/best/crm-software.json"
+        best = f"{url}{BEST}"
         until(lambda: list(call(best)["answers"]) == ["GPT", "Claude", "Gemini", "Grok"])
         verdict = call(best)
         assert "Alpha #1 for" in verdict["verdict"]
@@ -89,19 +92,18 @@ def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, asked: Prov
 
 def test_a_failure_leaves_the_last_good_answer_in_place(data: Path, asked: Provider) -> None:
     """A failed poll is in the history, and the ranking keeps what that assistant said before."""
-    with served(data) as (url, _):
-        asked.follow(everybody("Alpha", "Beta"))
-        flask_here(data, "poll", "crm-software")
-        until(lambda: top(url) == "Alpha")
-        before = call(f"{url}/api/v1/best/crm-software.json")["perModel"]["Claude"]
-        asked.follow({**everybody("Alpha", "Beta"), "claude": [{"status": 400}]})
-        done = flask_here(data, "poll", "crm-software")
-        assert done.exit_code == 0
-        assert "Claude: 1 http" in done.stdout
-        address = f"{url}/api/v1/history?slug=crm-software&model=Claude"
-        newest = until(lambda: [p for p in call(address) if p["failure"]])[0]
-        assert (newest["pick"], newest["ranking"], newest["failure"]) == (None, [], "http")
-        assert call(f"{url}/api/v1/best/crm-software.json")["perModel"]["Claude"] == before
+    asked.follow(everybody("Alpha", "Beta"))
+    flask_here(data, "poll", "crm-software")
+    before = app_over(data).test_client().get(BEST).get_json()
+    assert before["combined"][0]["product"] == "Alpha"
+    asked.follow({**everybody("Alpha", "Beta"), "claude": [{"status": 400}]})
+    done = flask_here(data, "poll", "crm-software")
+    assert done.exit_code == 0
+    assert "Claude: 1 http" in done.stdout
+    client = app_over(data).test_client()
+    newest = client.get("/api/v1/history?slug=crm-software&model=Claude").get_json()[0]
+    assert (newest["pick"], newest["ranking"], newest["failure"]) == (None, [], "http")
+    assert client.get(BEST).get_json()["perModel"]["Claude"] == before["perModel"]["Claude"]
 
 
 def test_two_commands_ask_one_assistant_in_turn(data: Path, asked: Provider) -> None:

@@ -26,7 +26,6 @@ from processes import (
     CANARY,
     Provider,
     environment,
-    flask,
     flask_here,
     polls,
     provider,
@@ -253,7 +252,6 @@ def test_only_a_server_that_is_told_to_polls(tmp_path: Path, asked: Provider) ->
     """Neither a command with POLL_ENABLED=1 nor a server without asks anybody."""
     data = data_of(tmp_path, asked, 1)
     before = len(asked.seen())
-    assert flask(data, "routes", **FAST).returncode == 0
     status = command(data, "poll", "--status", poll_enabled=True, environ=environment(data))
     assert status.exit_code == 0
     assert not (data / ".locks").exists()

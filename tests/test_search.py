@@ -471,7 +471,7 @@ texts = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(WORDS)).map(" 
 
 
 @given(query=texts, limit=st.integers(1, 20))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_text_gets_an_orderly_answer(index: Index, query: str, limit: int) -> None:
     """No text breaks search: scores lie in 0..1, fall and have three decimals; slugs are unique."""
     slugs = {item.slug for item in CATEGORIES + BRANDS}
@@ -539,7 +539,7 @@ SPARE = [
         max_size=5,
     )
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_an_index_that_follows_another_is_the_same(
     steps: list[tuple[set[Document], set[Document], bool]],
 ) -> None:

@@ -26,8 +26,14 @@ from store.search import SURE, Document, Index
 
 
 @pytest.fixture(scope="module")
-def outcomes() -> dict[str, list[Outcome]]:
-    ask = ask_index(make_index())
+def evaluated() -> Index:
+    """The index of the evaluation catalogue."""
+    return make_index()
+
+
+@pytest.fixture(scope="module")
+def outcomes(evaluated: Index) -> dict[str, list[Outcome]]:
+    ask = ask_index(evaluated)
     return {name: run(read_queries(name), ask) for name in ("dev", "natural", "extra")}
 
 
@@ -115,8 +121,11 @@ QUESTIONS = (
 
 
 def test_a_plain_question_about_a_title_is_sure_of_it(index: Index) -> None:
-    """A title by itself is exact; in a question nearly always, and never another than a longer."""
-    slugs = {item.slug: item.titles[0].removeprefix("Best ") for item in index.given[0]}
+    """A title by itself is exact; in a question nearly always, and never another than a longer.
+
+    Every third title of the shipped catalogue is asked for.
+    """
+    slugs = {item.slug: item.titles[0].removeprefix("Best ") for item in index.given[0][::3]}
     draw, answers = random.Random(40), Counter[str]()
     for slug, title in slugs.items():
         assert index.search(title).categories[0].match == "exact"
@@ -127,11 +136,11 @@ def test_a_plain_question_about_a_title_is_sure_of_it(index: Index) -> None:
     assert (answers["sure"] >= 0.97 * len(slugs), answers["wrong"]) == (True, 0)
 
 
-def test_a_label_is_as_sure_as_it_says() -> None:
+def test_a_label_is_as_sure_as_it_says(evaluated: Index) -> None:
     """Of first hits called exact nearly all are right, of those called likely 97 of 100."""
     queries = chain.from_iterable(map(read_queries, ("dev", "natural", "extra")))
     judged = [relevance.Judged(q.query, q.group, q.kind, q.targets) for q in queries]
-    labels = relevance.count_labels(relevance.evaluate(make_index(), {}, judged))
+    labels = relevance.count_labels(relevance.evaluate(evaluated, {}, judged))
     for label, share, least in (("exact", 0.99, 250), ("likely", 0.97, 160)):
         right, said = labels[label]
         assert right >= share * said
@@ -139,7 +148,10 @@ def test_a_label_is_as_sure_as_it_says() -> None:
 
 
 def test_no_model_changes_what_is_sure(index: Index) -> None:
-    """Whatever it says, labels and the number of hits are those of the words alone."""
+    """Whatever it says, labels and the number of hits are those of the words alone.
+
+    Of the judged queries every third is asked.
+    """
     draw = random.Random(24)
 
     def by_chance(_: str, documents: Sequence[Document]) -> dict[str, float]:
@@ -147,7 +159,7 @@ def test_no_model_changes_what_is_sure(index: Index) -> None:
 
     differently = 0
     for name in ("natural", "extra"):
-        for query in (judged.query for judged in read_queries(name)):
+        for query in (judged.query for judged in read_queries(name)[::3]):
             plain, other = index.search(query), index.search(query, compare=by_chance)
             labels = [[hit.match for hit in found.categories] for found in (plain, other)]
             assert labels[0] == labels[1]
@@ -156,7 +168,7 @@ def test_no_model_changes_what_is_sure(index: Index) -> None:
             differently += plain != other
             sure = [hit for hit in (*plain.categories, *plain.brands) if hit.match in SURE]
             assert not sure or plain == other
-    assert differently > 50
+    assert differently > 15
 
 
 def test_what_was_measured_blind_still_holds(index: Index, app: Flask) -> None:
@@ -204,7 +216,7 @@ def test_nothing_sure_is_said_of_a_category_that_is_left_out() -> None:
     """Asked for by its title, a category that is not there is taken for another by few."""
     found = [
         (slug, {hit.slug for hit in (*hits[0][:1], *hits[1][:1]) if hit.match in SURE})
-        for slug, hits in left_out()
+        for slug, hits in left_out(folds=1)
     ]
     mistaken = [slug for slug, sure in found if sure - RELATIVES.get(slug, set())]
     assert len(mistaken) <= 0.06 * len(found)

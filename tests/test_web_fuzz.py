@@ -33,7 +33,7 @@ def test_every_operation_keeps_its_promises(small: Flask, route: Endpoint) -> No
         cases = document[route.path]["GET"].as_strategy(generation_mode=mode)
 
         @settings(
-            max_examples=15,
+            max_examples=8,
             derandomize=True,
             database=None,
             deadline=None,

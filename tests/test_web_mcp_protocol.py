@@ -117,7 +117,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Flask:
     return app_over(write_rankings(tmp_path_factory.mktemp("fuzz") / "data"))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(body=bodies(), headers=headers_sent)
 def test_no_body_and_no_header_brings_it_down(
     small: Flask, body: bytes, headers: dict[str, str]

@@ -140,10 +140,7 @@ def test_hostile_texts_bring_no_address_of_theirs(hostile: FlaskClient) -> None:
             assert own or licence, (path, address)
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
-def test_a_query_is_shown_as_text(
-    hostile: FlaskClient, harmless: FlaskClient, payload: str
-) -> None:
+def test_a_query_is_shown_as_text(hostile: FlaskClient, harmless: FlaskClient) -> None:
     """Whatever is searched for brings only elements that other searches bring too."""
     known = {
         element
@@ -151,17 +148,18 @@ def test_a_query_is_shown_as_text(
         for query in ("item", "zqx", "script", *titles(client))
         for element in Markup(client.get("/search", query_string={"q": query}).text).elements
     }
-    found = Markup(hostile.get(f"/search?q=zqx{quote(payload)}").text)
-    assert set(found.elements) <= known
+    for payload in PAYLOADS:
+        found = Markup(hostile.get(f"/search?q=zqx{quote(payload)}").text)
+        assert set(found.elements) <= known, payload
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
-def test_a_wrong_path_is_shown_as_text(hostile: FlaskClient, payload: str) -> None:
+def test_a_wrong_path_is_shown_as_text(hostile: FlaskClient) -> None:
     """A path that is markup adds nothing to the page that says it is unknown."""
-    answer = hostile.get(f"/best/{quote(payload, safe='')}")
-    assert answer.status_code in (400, 404)
-    known = Markup(hostile.get("/best/item").text).elements
-    assert set(Markup(answer.text).elements) <= set(known)
+    known = set(Markup(hostile.get("/best/item").text).elements)
+    for payload in PAYLOADS:
+        answer = hostile.get(f"/best/{quote(payload, safe='')}")
+        assert answer.status_code in (400, 404)
+        assert set(Markup(answer.text).elements) <= known, payload
 
 
 @pytest.mark.parametrize("path", ["/feeds/changes.atom", "/feeds/best/vpn.atom", "/sitemap.xml"])
