@@ -227,6 +227,17 @@ def app_over(directory: Path, **settings: Any) -> Flask:
     return app
 
 
+def client_over(directory: Path) -> FlaskClient:
+    """A reader of a server over a data directory that has just started."""
+    return app_over(directory).test_client()
+
+
+def store_over(directory: Path) -> Store:
+    """The store of a server over a data directory that has just started."""
+    store: Store = app_over(directory).extensions["store"]
+    return store
+
+
 def command(directory: Path, *arguments: str, **settings: Any) -> Result:
     """A command of ours as the shell runs it: beside it nothing serves or watches."""
     with click.Context(click.Command("flask")):

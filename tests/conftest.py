@@ -19,6 +19,8 @@ from flask import Flask
 from flask.testing import FlaskClient, FlaskCliRunner
 from hypothesis import HealthCheck, settings
 from polling_world import PollingWorld
+from processes import Provider
+from processes import provider as provider_as_a_process
 from replaying import Replaying, serving
 from small_world import write_small_world
 from werkzeug.routing import Rule
@@ -133,6 +135,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Flask:
     return app_over(write_small_world(tmp_path_factory.mktemp("small") / "data"))
 
 
+@pytest.fixture
+def reader(small: Flask) -> FlaskClient:
+    """A reader of the little world."""
+    return small.test_client()
+
+
 @pytest.fixture(scope="session")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the shipped data that no test changes."""
@@ -211,6 +219,20 @@ def provider() -> Iterator[Replaying]:
     """A provider on a thread of the test's own process."""
     with serving() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def provider_process() -> Iterator[Provider]:
+    """A provider as a process, as our own processes need it."""
+    with provider_as_a_process() as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def asked(provider_process: Provider) -> Provider:
+    """The provider's process, of which no other module has asked anything yet."""
+    provider_process.forget()
+    return provider_process
 
 
 @pytest.fixture

@@ -73,6 +73,10 @@ class Provider:
         """Open a gate."""
         call(f"{self.url}/gate/{gate}", {})
 
+    def forget(self) -> None:
+        """Let it be as if nobody had asked anything yet, all gates shut."""
+        call(f"{self.url}/forget", {})
+
     def seen(self) -> list[dict[str, Any]]:
         """What was asked so far."""
         found: list[dict[str, Any]] = call(f"{self.url}/seen")

@@ -105,6 +105,12 @@ class Replaying(ThreadingHTTPServer):
             self.script = script
             self._taken = {}
 
+    def forget(self) -> None:
+        """Be as if nobody had asked anything yet, with all gates shut."""
+        with self.lock:
+            self.script, self.gates, self._taken = {}, {}, {}
+            self.seen.clear()
+
     def gate(self, name: str) -> threading.Event:
         """A gate, closed until it is opened."""
         with self.lock:
@@ -150,6 +156,9 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"null")
         if self.path == "/script":
             self.provider.follow(body)
+            self._send(200, {}, b"{}")
+        elif self.path == "/forget":
+            self.provider.forget()
             self._send(200, {}, b"{}")
         elif self.path.startswith("/gate/"):
             self.provider.gate(self.path.removeprefix("/gate/")).set()

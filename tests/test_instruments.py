@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from builders import (
     answered,
-    app_over,
     append,
+    client_over,
     close_days,
     command,
     failed,
@@ -34,11 +34,6 @@ SWITCHES: dict[str, dict[str, Any]] = {
     "extra": {"request": {"model": "m-1", "temperature": 1.0}},
 }
 """What an operator may switch, as members of the instrument."""
-
-
-def client_over(data: Path) -> FlaskClient:
-    """A reader of a data directory."""
-    return app_over(data).test_client()
 
 
 def read(client: FlaskClient, path: str) -> Any:

@@ -9,9 +9,18 @@ from typing import Any
 
 import pytest
 from broken import SLIPS, Broken, write_one_of_each
-from builders import answered, app_over, bodies, command, withhold, write_data, write_json
+from builders import (
+    answered,
+    app_over,
+    bodies,
+    client_over,
+    command,
+    store_over,
+    withhold,
+    write_data,
+    write_json,
+)
 from click import ClickException
-from flask.testing import FlaskClient
 from processes import ROOT, environment
 
 from store.files import DataDirectoryError, Files
@@ -26,17 +35,6 @@ SLUR = "A slur that nobody may see"
 def data(tmp_path: Path) -> Path:
     """One good file of every kind; the first poll of crm-software is withheld."""
     return write_one_of_each(tmp_path / "data")
-
-
-def store_over(data: Path) -> Store:
-    """The store of a server that has just started."""
-    store: Store = app_over(data).extensions["store"]
-    return store
-
-
-def client_over(data: Path) -> FlaskClient:
-    """A reader of a server that has just started."""
-    return app_over(data).test_client()
 
 
 def spoil(path: Path, way: str) -> None:

@@ -2,7 +2,6 @@
 
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from processes import (
     flask,
     flask_here,
     polls,
-    provider,
     reached,
     served,
     started,
@@ -25,13 +23,6 @@ from processes import (
 
 from store.files import Files
 from store.polls.asking import keep_instrument
-
-
-@pytest.fixture(scope="module")
-def asked() -> Iterator[Provider]:
-    """The provider's process."""
-    with provider() as process:
-        yield process
 
 
 @pytest.fixture

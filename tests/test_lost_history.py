@@ -15,6 +15,7 @@ from builders import (
     bodies,
     command,
     same_as_fresh,
+    store_over,
     write_data,
     write_json,
 )
@@ -51,12 +52,6 @@ def unwatched(data: Path) -> Flask:
     """An application that looks at its files only when the test says so."""
     with click.Context(click.Command("flask")):
         return app_over(data)
-
-
-def store_over(data: Path) -> Store:
-    """The store of a server that has just started."""
-    store: Store = app_over(data).extensions["store"]
-    return store
 
 
 def serve(data: Path) -> Store:

@@ -5,7 +5,6 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,19 +12,12 @@ from typing import Any
 
 import pytest
 from builders import answered, app_over, append, failed
-from processes import Provider, call, flask_here, polls, provider, served, until, write_real
+from processes import Provider, call, flask_here, polls, served, until, write_real
 from replaying import answer_text, envelope
 
 from store.text import rfc3339
 
 FAST = {"POLL_ENABLED": "1", "POLL_TICK_SECONDS": "0.1"}
-
-
-@pytest.fixture(scope="module")
-def asked() -> Iterator[Provider]:
-    """The provider's process."""
-    with provider() as process:
-        yield process
 
 
 def data_of(tmp_path: Path, asked: Provider, count: int, **fields: Any) -> Path:

@@ -5,13 +5,12 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Report
-from processes import Provider, flask, polls, provider, served, started, until, write_real
+from processes import Provider, flask, polls, served, started, until, write_real
 
 from store.gunicorn import graceful_timeout
 
@@ -19,13 +18,6 @@ pytestmark = pytest.mark.slow
 
 
 MODELS = ("gpt", "claude", "gemini", "grok")
-
-
-@pytest.fixture(scope="module")
-def asked() -> Iterator[Provider]:
-    """The provider's process."""
-    with provider() as process:
-        yield process
 
 
 def slugs(count: int) -> list[str]:

@@ -28,7 +28,6 @@ from processes import (
     environment,
     flask_here,
     polls,
-    provider,
     served,
     started,
     until,
@@ -50,13 +49,6 @@ from store.settings import Settings, SettingsError
 GUNICORN = ("gunicorn", "-c", "python:store.gunicorn", "app:create_app()", "-b", "127.0.0.1:PORT")
 MODELS = ("gpt", "claude", "gemini", "grok")
 FAST = {"POLL_ENABLED": "1", "POLL_TICK_SECONDS": "0.1"}
-
-
-@pytest.fixture(scope="module")
-def asked() -> Iterator[Provider]:
-    """The provider's process."""
-    with provider() as process:
-        yield process
 
 
 def data_of(tmp_path: Path, asked: Provider, count: int, **fields: Any) -> Path:

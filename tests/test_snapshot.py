@@ -16,6 +16,7 @@ from builders import (
     failed,
     prepared,
     same_as_fresh,
+    store_over,
     withhold,
     write_data,
     write_json,
@@ -118,7 +119,7 @@ class TestDeriving:
                 answered("A", ["Other"], "2026-11-02T06:00:00Z"),
             ],
         )
-        store: Store = app_over(data).extensions["store"]
+        store = store_over(data)
         assert self.bearer(store, data) == later
         [poll] = store.record([answered("A", [earlier], slug="help-desk")], "2026-10-01T06:00:00Z")
         assert self.bearer(store, data) == earlier
@@ -155,7 +156,7 @@ class TestDeriving:
         """What a product's file changes in rankings of others is as a fresh server has it."""
         named = ["Zoho", "HubSpot", "Freshsales"]
         append(data, [answered("A", named, "2026-11-03T06:00:00Z", missed=["Zendesk"])])
-        store: Store = app_over(data).extensions["store"]
+        store = store_over(data)
         before = prepared(store)
         write_json(data / f"products/{product}.json", {"version": 1, **fields})
         store.reload()

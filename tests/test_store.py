@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from builders import (
     answered,
-    app_over,
     close_days,
     documents,
     failed,
     prepared,
+    store_over,
     withhold,
     write_data,
     write_json,
@@ -314,11 +314,6 @@ class Edits(RuleBasedStateMachine):
         if hasattr(self, "store"):
             self.compare()
             shutil.rmtree(self.home)
-
-
-def store_over(directory: Path) -> Store:
-    store: Store = app_over(directory).extensions["store"]
-    return store
 
 
 def picture(store: Store) -> dict[str, Any]:

@@ -7,12 +7,6 @@ from flask.testing import FlaskClient
 ORIGINS = ["https://x.example", "null", None]
 
 
-@pytest.fixture
-def client(small: Flask) -> FlaskClient:
-    """A reader of the little world."""
-    return small.test_client()
-
-
 @pytest.mark.parametrize("origin", ORIGINS)
 @pytest.mark.parametrize(
     ("method", "address", "status"),
@@ -34,10 +28,10 @@ def client(small: Flask) -> FlaskClient:
     ],
 )
 def test_every_answer_says_any_origin_literally(
-    client: FlaskClient, origin: str | None, method: str, address: str, status: int
+    reader: FlaskClient, origin: str | None, method: str, address: str, status: int
 ) -> None:
     """The asterisk itself, once, whoever asks: an echo would split caches by site; ``nosniff``."""
-    answer = client.open(address, method=method, headers={"Origin": origin} if origin else {})
+    answer = reader.open(address, method=method, headers={"Origin": origin} if origin else {})
     assert answer.status_code == status
     assert answer.headers.getlist("Access-Control-Allow-Origin") == ["*"]
     assert answer.headers["Access-Control-Expose-Headers"] == "ETag, Link"
@@ -71,9 +65,9 @@ def test_304_and_500_say_any_origin_too(
     ["/api/v1/best/crm-software.json", "/api/v1/best/nope.json", "/api/v1/search", "/healthz",
      "/nothing", "/", "/api/v1/best/..%2f.json", "//x", "*"],
 )  # fmt: skip
-def test_a_preflight_succeeds_on_every_path(client: FlaskClient, path: str) -> None:
+def test_a_preflight_succeeds_on_every_path(reader: FlaskClient, path: str) -> None:
     """A script that sends If-None-Match to an address we do not have can read our 404."""
-    answer = client.options(
+    answer = reader.options(
         "/",
         headers={
             "Origin": "https://x.example",
@@ -90,8 +84,8 @@ def test_a_preflight_succeeds_on_every_path(client: FlaskClient, path: str) -> N
     assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
 
 
-def test_a_preflight_for_another_method_promises_nothing(client: FlaskClient) -> None:
+def test_a_preflight_for_another_method_promises_nothing(reader: FlaskClient) -> None:
     """We read only, and say so before a browser tries."""
     headers = {"Origin": "https://x.example", "Access-Control-Request-Method": "DELETE"}
-    answer = client.options("/api/v1/labs.json", headers=headers)
+    answer = reader.options("/api/v1/labs.json", headers=headers)
     assert "DELETE" not in answer.headers.get("Access-Control-Allow-Methods", "")

@@ -40,12 +40,6 @@ TEMPLATES = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def client(small: Flask) -> FlaskClient:
-    """A reader of the little world."""
-    return small.test_client()
-
-
 def raw(client: FlaskClient, path: str, method: str = "GET") -> TestResponse:
     """Ask for a path exactly as it is, past the client's own idea of addresses."""
     environ = {"PATH_INFO": path.encode("utf-8", "surrogatepass").decode("latin-1")}
@@ -70,54 +64,54 @@ def is_problem(answer: TestResponse, status: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_an_unknown_path_is_404(client: FlaskClient, path: str) -> None:
+def test_an_unknown_path_is_404(reader: FlaskClient, path: str) -> None:
     """Whatever looks like a path and is none of ours."""
-    body = is_problem(raw(client, path), 404)
+    body = is_problem(raw(reader, path), 404)
     assert body["instance"] == path
     assert ("/data lists" if path.startswith("/data/") else "/api/v1/README.md") in body["detail"]
 
 
-def test_slashes_are_not_merged(client: FlaskClient) -> None:
+def test_slashes_are_not_merged(reader: FlaskClient) -> None:
     """More slashes name nothing; ``instance`` is a path of ours, never another host's address."""
-    body = is_problem(raw(client, "//api/v1/categories.json"), 404)
+    body = is_problem(raw(reader, "//api/v1/categories.json"), 404)
     assert body["instance"] == "/.//api/v1/categories.json"
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND", "FOO"])
 @pytest.mark.parametrize("path", ["/api/v1/search", "/api/v1/best/x.json", "/healthz"])
-def test_a_wrong_method_is_405_with_allow(client: FlaskClient, path: str, method: str) -> None:
+def test_a_wrong_method_is_405_with_allow(reader: FlaskClient, path: str, method: str) -> None:
     """GET, HEAD and OPTIONS are all there is, and Allow says so."""
-    answer = client.open(path, method=method)
+    answer = reader.open(path, method=method)
     is_problem(answer, 405)
     assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
 
 
-def test_an_unknown_slug_suggests_the_closest(client: FlaskClient) -> None:
+def test_an_unknown_slug_suggests_the_closest(reader: FlaskClient) -> None:
     """A near miss brings slug, title and address of what may have been meant."""
-    body = is_problem(client.get("/api/v1/best/crm-sofware.json"), 404)
+    body = is_problem(reader.get("/api/v1/best/crm-sofware.json"), 404)
     assert body["suggestions"][0] == {
         "slug": "crm-software",
         "title": "Best CRM software",
         "api": "https://rankings.example/api/v1/best/crm-software.json",
     }
-    body = is_problem(client.get("/api/v1/product/gyokurro.json"), 404)
+    body = is_problem(reader.get("/api/v1/product/gyokurro.json"), 404)
     assert body["suggestions"][0]["slug"] == "gyokuro"
-    body = is_problem(client.get("/api/v1/history?slug=green-teas"), 404)
+    body = is_problem(reader.get("/api/v1/history?slug=green-teas"), 404)
     assert body["suggestions"][0]["slug"] == "green-tea"
-    body = is_problem(client.get("/api/v1/product/gyokuor.json"), 404)
+    body = is_problem(reader.get("/api/v1/product/gyokuor.json"), 404)
     assert body["suggestions"][0]["slug"] == "gyokuro", "two letters exchanged"
-    assert is_problem(client.get("/api/v1/best/qqqqxxxxzzzz.json"), 404)["suggestions"] == []
+    assert is_problem(reader.get("/api/v1/best/qqqqxxxxzzzz.json"), 404)["suggestions"] == []
 
 
-def test_a_category_without_a_ranking_says_so(client: FlaskClient) -> None:
+def test_a_category_without_a_ranking_says_so(reader: FlaskClient) -> None:
     """It is 404 with its own sentence, its history is there, and no list or search has it."""
-    body = is_problem(client.get("/api/v1/best/unpolled.json"), 404)
+    body = is_problem(reader.get("/api/v1/best/unpolled.json"), 404)
     assert "no successful poll yet" in body["detail"]
     assert "suggestions" not in body
-    assert client.get("/api/v1/history?slug=unpolled").get_json() == []
-    listed = [item["slug"] for item in client.get("/api/v1/categories.json").get_json()]
+    assert reader.get("/api/v1/history?slug=unpolled").get_json() == []
+    listed = [item["slug"] for item in reader.get("/api/v1/categories.json").get_json()]
     assert "unpolled" not in listed
-    found = client.get("/api/v1/search?q=unpolled thing").get_json()
+    found = reader.get("/api/v1/search?q=unpolled thing").get_json()
     assert "unpolled" not in [hit["slug"] for hit in found["categories"]]
 
 
@@ -136,9 +130,9 @@ def test_a_failure_of_ours_is_500_without_a_trace(
     assert "a secret of the machine" in caplog.text
 
 
-def test_head_of_an_error_has_no_body(client: FlaskClient) -> None:
+def test_head_of_an_error_has_no_body(reader: FlaskClient) -> None:
     """HEAD answers what GET does, without the body."""
-    answer = client.head("/api/v1/best/nope.json")
+    answer = reader.head("/api/v1/best/nope.json")
     assert (answer.status_code, answer.data) == (404, b"")
 
 

@@ -27,17 +27,11 @@ ANSWERS = {
 BEST = "/api/v1/best/crm-software.json"
 
 
-@pytest.fixture
-def client(small: Flask) -> FlaskClient:
-    """A reader of the little world."""
-    return small.test_client()
-
-
 @pytest.mark.parametrize("address", ANSWERS)
-def test_every_answer_has_its_headers(client: FlaskClient, address: str) -> None:
+def test_every_answer_has_its_headers(reader: FlaskClient, address: str) -> None:
     """Type, weak ETag, caching, Vary, CORS, and links to licence, description and page."""
     media_type, page = ANSWERS[address]
-    answer = client.get(address)
+    answer = reader.get(address)
     assert answer.mimetype == media_type
     assert answer.headers["ETag"].startswith('W/"')
     assert "Last-Modified" not in answer.headers
@@ -55,18 +49,18 @@ def test_every_answer_has_its_headers(client: FlaskClient, address: str) -> None
 
 
 @pytest.mark.parametrize("address", ANSWERS)
-def test_each_form_of_an_answer_has_its_headers(client: FlaskClient, address: str) -> None:
+def test_each_form_of_an_answer_has_its_headers(reader: FlaskClient, address: str) -> None:
     """304 to who has it, HEAD without a body, gzip above a kilobyte, all under the same tag."""
-    full = client.get(address)
-    same = client.get(address, headers={"If-None-Match": full.headers["ETag"]})
+    full = reader.get(address)
+    same = reader.get(address, headers={"If-None-Match": full.headers["ETag"]})
     assert (same.status_code, same.data) == (304, b"")
     for name in ("ETag", "Cache-Control", "Vary", "Link", "Access-Control-Allow-Origin"):
         assert same.headers[name] == full.headers[name]
     assert "Content-Type" not in same.headers
-    head = client.head(address)
+    head = reader.head(address)
     assert (head.status_code, head.data) == (200, b"")
     assert dict(head.headers) == dict(full.headers)
-    small = client.get(address, headers={"Accept-Encoding": "gzip"})
+    small = reader.get(address, headers={"Accept-Encoding": "gzip"})
     assert small.headers["ETag"] == full.headers["ETag"]
     assert small.headers["Vary"] == "Accept-Encoding"
     if len(full.data) > 1024:
@@ -89,13 +83,13 @@ def test_each_form_of_an_answer_has_its_headers(client: FlaskClient, address: st
     ],
 )  # fmt: skip
 def test_gzip_is_sent_only_where_it_is_wanted(
-    client: FlaskClient,
+    reader: FlaskClient,
     accepted: str | None,
     compressed: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     """Quality values are heard: zero forbids, and a preferred plain body stays plain."""
     headers = {} if accepted is None else {"Accept-Encoding": accepted}
-    answer = client.get(BEST, headers=headers)
+    answer = reader.get(BEST, headers=headers)
     assert answer.status_code == 200
     assert ("Content-Encoding" in answer.headers) == compressed
 
@@ -108,20 +102,20 @@ def test_gzip_is_sent_only_where_it_is_wanted(
         ("{tag}x", 200), ('W/""', 200), ("\u00ff", 200), ('"*"', 200),
     ],
 )  # fmt: skip
-def test_if_none_match_is_compared_weakly(client: FlaskClient, form: str, status: int) -> None:
+def test_if_none_match_is_compared_weakly(reader: FlaskClient, form: str, status: int) -> None:
     """Lists, the asterisk, strong and weak tags; what is no tag is no match."""
-    tag = client.get(BEST).headers["ETag"]
+    tag = reader.get(BEST).headers["ETag"]
     value = form.format(tag=tag, strong=tag.removeprefix("W/"))
-    assert client.get(BEST, headers={"If-None-Match": value}).status_code == status
+    assert reader.get(BEST, headers={"If-None-Match": value}).status_code == status
 
 
 @pytest.mark.parametrize("address", [*ANSWERS, "/", "/best/crm-software", "/static/site.css"])
 @pytest.mark.parametrize(
     "since", ["Sun, 01 Nov 2026 06:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT"]
 )
-def test_no_date_brings_304(client: FlaskClient, address: str, since: str) -> None:
+def test_no_date_brings_304(reader: FlaskClient, address: str, since: str) -> None:
     """Two polls may come in one second, and a file be taken away: a tag alone says what is new."""
-    answer = client.get(address, headers={"If-Modified-Since": since})
+    answer = reader.get(address, headers={"If-Modified-Since": since})
     assert answer.status_code == 200
     assert "Last-Modified" not in answer.headers
 

@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,12 +25,6 @@ ODD_SLUGS = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def client(small: Flask) -> FlaskClient:
-    """A reader of the little world."""
-    return small.test_client()
-
-
 def refused(answer: TestResponse, *names: str) -> dict[str, Any]:
     """Assert a 400 that names these parameters, in this order, and return its body."""
     assert answer.status_code == 400
@@ -43,49 +36,49 @@ def refused(answer: TestResponse, *names: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("limit", ODD_LIMITS)
-def test_an_odd_limit_is_refused(client: FlaskClient, limit: str) -> None:
+def test_an_odd_limit_is_refused(reader: FlaskClient, limit: str) -> None:
     """Only an ASCII integer from 1 to 500, as people write one, is a limit."""
     query = {"slug": "crm-software", "limit": limit}
-    body = refused(client.get("/api/v1/history", query_string=query), "limit")
+    body = refused(reader.get("/api/v1/history", query_string=query), "limit")
     assert "1 to 500" in body["detail"]
 
 
 @pytest.mark.parametrize("limit", [*(o for o in ODD_LIMITS if o != "501"), "51", "100"])
-def test_a_search_has_its_own_limit(client: FlaskClient, limit: str) -> None:
+def test_a_search_has_its_own_limit(reader: FlaskClient, limit: str) -> None:
     """Hits of each kind: 1 to 50."""
-    body = refused(client.get("/api/v1/search", query_string={"q": "tea", "limit": limit}), "limit")
+    body = refused(reader.get("/api/v1/search", query_string={"q": "tea", "limit": limit}), "limit")
     assert "1 to 50" in body["detail"]
 
 
 @pytest.mark.parametrize(("given", "count"), [("1", 1), ("2", 2), ("500", 8), (None, 8)])
-def test_a_limit_limits(client: FlaskClient, given: str | None, count: int) -> None:
+def test_a_limit_limits(reader: FlaskClient, given: str | None, count: int) -> None:
     """The newest so many records; without it up to a hundred."""
     query = {"slug": "crm-software", **({"limit": given} if given else {})}
-    whole = client.get("/api/v1/history?slug=crm-software&limit=500").get_json()
-    assert client.get("/api/v1/history", query_string=query).get_json() == whole[:count]
+    whole = reader.get("/api/v1/history?slug=crm-software&limit=500").get_json()
+    assert reader.get("/api/v1/history", query_string=query).get_json() == whole[:count]
 
 
 @pytest.mark.parametrize("slug", ODD_SLUGS)
-def test_a_malformed_slug_is_refused(client: FlaskClient, slug: str) -> None:
+def test_a_malformed_slug_is_refused(reader: FlaskClient, slug: str) -> None:
     """400, not 404, in a query and in a path, since no such slug can ever exist."""
-    refused(client.get("/api/v1/history", query_string={"slug": slug}), "slug")
+    refused(reader.get("/api/v1/history", query_string={"slug": slug}), "slug")
     if slug and "/" not in slug:
         for kind in ("best", "product"):
             environ = {"PATH_INFO": f"/api/v1/{kind}/{slug}.json".encode().decode("latin-1")}
-            refused(client.get("/", environ_overrides=environ), "slug")
+            refused(reader.get("/", environ_overrides=environ), "slug")
 
 
-def test_a_slug_may_have_a_hundred_characters(client: FlaskClient) -> None:
+def test_a_slug_may_have_a_hundred_characters(reader: FlaskClient) -> None:
     """The longest slug is unknown, not malformed."""
-    assert client.get(f"/api/v1/best/{'a' * 100}.json").status_code == 404
+    assert reader.get(f"/api/v1/best/{'a' * 100}.json").status_code == 404
 
 
 @pytest.mark.parametrize(
     "query", [None, "", " ", "\t\n", "\u3000", "\u00a0", "\x1d\x85", "\ufeff", "a" * 201, "é" * 201]
 )
-def test_a_missing_blank_or_long_query_is_refused(client: FlaskClient, query: str | None) -> None:
+def test_a_missing_blank_or_long_query_is_refused(reader: FlaskClient, query: str | None) -> None:
     """``q`` has 1 to 200 characters after trimming."""
-    refused(client.get("/api/v1/search", query_string={} if query is None else {"q": query}), "q")
+    refused(reader.get("/api/v1/search", query_string={} if query is None else {"q": query}), "q")
 
 
 @given(st.text(st.sampled_from(BLANK + "ab\u200b") | st.characters(), max_size=8))
@@ -96,43 +89,43 @@ def test_a_query_is_trimmed_as_python_and_browsers_trim(query: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["x", "é" * 200, f"  {'a' * 200}  ", "%", "'\"<>", "\x00", "🫖"])
-def test_any_other_query_is_answered(client: FlaskClient, query: str) -> None:
+def test_any_other_query_is_answered(reader: FlaskClient, query: str) -> None:
     """Characters are counted, not bytes, and after trimming; the answer says what it looked for."""
-    answer = client.get("/api/v1/search", query_string={"q": query})
+    answer = reader.get("/api/v1/search", query_string={"q": query})
     assert answer.status_code == 200
     assert answer.get_json()["query"] == query.strip()
 
 
-def test_bytes_that_are_no_text_are_no_failure(client: FlaskClient) -> None:
+def test_bytes_that_are_no_text_are_no_failure(reader: FlaskClient) -> None:
     """A query that is not UTF-8 is looked for as it was written, and finds nothing."""
-    answer = client.get("/api/v1/search?q=%ff%fe")
+    answer = reader.get("/api/v1/search?q=%ff%fe")
     lists: dict[str, Any] = {"categories": [], "brands": [], "related": []}
     assert answer.get_json() == {"query": "%FF%FE", **lists}
 
 
 @pytest.mark.parametrize("model", ["", "E", "A ", "A,B", "Model A"])
 def test_an_unknown_model_is_refused_with_the_accepted_names(
-    client: FlaskClient, model: str
+    reader: FlaskClient, model: str
 ) -> None:
     """The detail lists every accepted name, retired ones included."""
     query = {"slug": "crm-software", "model": model}
-    body = refused(client.get("/api/v1/history", query_string=query), "model")
+    body = refused(reader.get("/api/v1/history", query_string=query), "model")
     assert "A, B, C, D, Retired" in body["detail"]
 
 
 @pytest.mark.parametrize("name", ["q", "slug", "model", "limit"])
-def test_a_parameter_given_twice_is_refused(client: FlaskClient, name: str) -> None:
+def test_a_parameter_given_twice_is_refused(reader: FlaskClient, name: str) -> None:
     """Which of two values is meant is not guessed, even when they are equal."""
     given = {"q": "tea", "slug": "crm-software", "model": "A", "limit": "5"}
     wanted = {"q": given["q"]} if name == "q" else {n: v for n, v in given.items() if n != "q"}
     path = "/api/v1/search" if name == "q" else "/api/v1/history"
-    body = refused(client.get(path, query_string={**wanted, name: [given[name]] * 2}), name)
+    body = refused(reader.get(path, query_string={**wanted, name: [given[name]] * 2}), name)
     assert "more than once" in body["detail"]
 
 
-def test_one_answer_tells_everything_that_is_wrong(client: FlaskClient) -> None:
+def test_one_answer_tells_everything_that_is_wrong(reader: FlaskClient) -> None:
     """Three bad parameters are three errors, so that nobody has to ask three times."""
-    refused(client.get("/api/v1/history?before=x&limit=0"), "slug", "limit", "before")
+    refused(reader.get("/api/v1/history?before=x&limit=0"), "slug", "limit", "before")
 
 
 @pytest.mark.parametrize(
@@ -147,16 +140,16 @@ def test_one_answer_tells_everything_that_is_wrong(client: FlaskClient) -> None:
     ],
 )
 def test_an_unknown_parameter_is_refused(
-    client: FlaskClient, path: str, name: str, meant: str | None
+    reader: FlaskClient, path: str, name: str, meant: str | None
 ) -> None:
     """Else a misspelt one would bring an answer to another question; the closest is named."""
-    body = refused(client.get(f"/api/v1/{path}"), name)
+    body = refused(reader.get(f"/api/v1/{path}"), name)
     assert body["code"] == "unknown-parameter"
     assert ("did you mean" in body["detail"]) == (meant is not None)
     assert meant is None or f"did you mean {meant}?" in body["detail"]
 
 
-def test_pages_ignore_parameters_that_they_do_not_know(client: FlaskClient) -> None:
+def test_pages_ignore_parameters_that_they_do_not_know(reader: FlaskClient) -> None:
     """A link to a page, a feed or a picture may carry what others added to it."""
     for path in (
         "/best/crm-software",
@@ -164,7 +157,7 @@ def test_pages_ignore_parameters_that_they_do_not_know(client: FlaskClient) -> N
         "/feeds/changes.atom",
         "/embed/best/green-tea.svg",
     ):
-        assert client.get(f"{path}?utm_source=x").status_code in (200, 308)
+        assert reader.get(f"{path}?utm_source=x").status_code in (200, 308)
 
 
 @pytest.mark.parametrize(
@@ -177,13 +170,13 @@ def test_pages_ignore_parameters_that_they_do_not_know(client: FlaskClient) -> N
     ],
 )
 def test_upper_case_leads_to_the_same_in_lower_case(
-    client: FlaskClient, sent: str, canonical: str
+    reader: FlaskClient, sent: str, canonical: str
 ) -> None:
     """308, as for addresses: nobody should have to know who is sensitive to case, and where."""
-    answer = client.get(f"/api/v1/{sent}")
+    answer = reader.get(f"/api/v1/{sent}")
     assert answer.status_code == 308
     assert answer.headers["Location"] == f"https://rankings.example/api/v1/{canonical}"
-    assert client.get(f"/api/v1/{canonical}").status_code == 200
+    assert reader.get(f"/api/v1/{canonical}").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -194,7 +187,7 @@ def test_upper_case_leads_to_the_same_in_lower_case(
         ("confirmed=false", 1), ("since=2026-10-01&confirmed=false&slug=crm-software", 1),
     ],
 )  # fmt: skip
-def test_changes_can_be_narrowed(client: FlaskClient, query: str, counted: int) -> None:
+def test_changes_can_be_narrowed(reader: FlaskClient, query: str, counted: int) -> None:
     """By day, topic, category and confirmation; total says how many there are of these."""
-    answer = client.get(f"/api/v1/changes.json?{query}").get_json()
+    answer = reader.get(f"/api/v1/changes.json?{query}").get_json()
     assert (answer["count"], answer["total"]) == (counted, counted)
