@@ -68,7 +68,7 @@ class Catalogue(Struct, frozen=True):
     """All hand-edited files together. Slugs are file names.
 
     ``unusable`` says by file name why nothing of it is in use. A former slug that several files
-    claim is listed under the name that a file of that slug would have. ``words_from`` is the notice
+    claim is in it as the file that it would name. ``words_from`` is the notice
     that goes with ``words``.
     """
 
@@ -143,7 +143,7 @@ class Files:
         listing = self._list()
         seen, self._seen = self._seen, listing.files
         if settled:
-            listing = self._settle(listing, seen)
+            listing = self._debounce(listing, seen)
         files = {
             name: self._look(name, signature, settled=settled)
             for name, signature in sorted(listing.files.items())
@@ -199,7 +199,7 @@ class Files:
             raise DataDirectoryError(_nothing_in(self._directory))
         return Listing(files, tuple(sorted(problems)), tuple(unlisted))
 
-    def _settle(self, listing: Listing, seen: Mapping[str, Signature]) -> Listing:
+    def _debounce(self, listing: Listing, seen: Mapping[str, Signature]) -> Listing:
         """Return a listing in which what differs from the one seen before is as it is loaded."""
         files, loaded = listing.files, self._loaded
         settled = {name: files[name] for name in files if files[name] == seen.get(name)}
@@ -343,7 +343,7 @@ def _contested(records: Mapping[str, DataFile | None]) -> dict[str, dict[str, Js
 
 
 class Listing(Struct, frozen=True):
-    """Our files by relative name, and what is wrong with folders and entries like a data file.
+    """Our files by relative name, and what is wrong with folders, and entries that cannot be files.
 
     ``unlisted`` are folders that are missing or could not be listed. A governing file that is not
     there has the signature :data:`MISSING`.

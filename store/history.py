@@ -63,14 +63,14 @@ class PollLine(Struct, frozen=True):
 class Log(Struct, frozen=True):
     """The polls in the history file of a slug, oldest first, and what in it could not be read.
 
-    ``open`` are the ledger's entries for lines of days that are not closed yet.
+    ``open_entries`` are the ledger's for lines of days that are not closed yet.
     """
 
     file: str
     polls: tuple[PollLine, ...] = ()
     problems: tuple[Problem, ...] = ()
     signature: Signature | None = None
-    open: tuple[LedgerEntry, ...] = ()
+    open_entries: tuple[LedgerEntry, ...] = ()
 
     @property
     def unread(self) -> bool:
@@ -438,7 +438,7 @@ def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         start += len(line)
 
 
-def damage(slug: str, line: int, why: str) -> Problem:
+def damaged_line(slug: str, line: int, why: str) -> Problem:
     """Return the problem of a line of a history file that counts nowhere."""
     return Problem(f"history/{slug}.jsonl", line, 1, f"a damaged record is left out: {why}")
 
@@ -450,4 +450,4 @@ def _unreadable(slug: str, line: int, error: ValueError, *, torn: bool) -> Probl
     if torn:
         message = f"an unfinished record (the next poll sets it aside): {why}"
         return Problem(f"history/{slug}.jsonl", line, 1, message, "warning")
-    return damage(slug, line, why)
+    return damaged_line(slug, line, why)

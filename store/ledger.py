@@ -83,7 +83,7 @@ class Head(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, 
             raise ValueError("a head has a root, or it is reopened")
 
 
-class Present(Struct, frozen=True):
+class ProvisionalHead(Struct, frozen=True):
     """The numbers of all lines and of the closed ones, and the root if all were closed now."""
 
     lines: int
@@ -102,7 +102,7 @@ def link(chain: str, digest: bytes) -> str:
 
 
 def extend(entry: LedgerEntry, line: Stamp) -> LedgerEntry:
-    """Return how far a file reaches with one more line; one without a day has that of the last."""
+    """Return how far a file reaches with one more line; one without a day is of its day before."""
     digest, size, day = line
     chain, end = link(entry.chain, digest), entry.bytes + size + 1
     return LedgerEntry(day or entry.day, entry.file, entry.lines + 1, end, chain)
@@ -158,8 +158,8 @@ class Ledger(Struct):
 
         ``lines`` are those after its newest entry. A day's entry reaches to the file's last line of
         that day or an earlier one; lines before it that are dated later are closed with it, so that
-        one far ahead delays nobody. A line without a time counts for the day of the line before it;
-        one of a closed day for the day after the last closed one.
+        a line dated far ahead keeps no other open. A line without a time counts for the day of the
+        line before it, a line dated on a closed day for the day after the last closed one.
         """
         last, first, entries = self.last(file), day_after(self.closed), list[LedgerEntry]()
         for line in lines:
@@ -195,13 +195,13 @@ class Ledger(Struct):
             self.pending = []
         self.closed = max((head.day for head in self.heads), default="")
 
-    def present(self, entries: Iterable[LedgerEntry]) -> Present:
+    def provisional_head(self, entries: Iterable[LedgerEntry]) -> ProvisionalHead:
         """Return what a head would be if these open entries were closed now, day by day."""
         future = Ledger(dict(self.newest), root=self.root, lines=self.lines)
         for entry in sorted(entries, key=lambda entry: (entry.day, entry.file)):
             if entry.lines > future.last(entry.file).lines:
                 future.take_entry(entry)
-        return Present(future.lines, self.lines, future.root)
+        return ProvisionalHead(future.lines, self.lines, future.root)
 
 
 def decode_records(name: str, data: bytes, kind: type[Record]) -> Iterator[Record]:
@@ -237,6 +237,7 @@ def parse(ledger: bytes, heads: bytes, result: Ledger | None = None) -> Ledger:
                     raise LedgerError(HEADS, number, f"its root is not that of {LEDGER}")
                 result.take_entry(entry)
             expected, days = result.head(head.day), _pending_days(result)
+        # A reopening has a day, a reason and no counts; any other head is the ledger's of its day.
         if (head, {head.day}) != (expected, days):
             reason = f"its day or counts are not those of {LEDGER}, or a head before it is gone"
             raise LedgerError(HEADS, number, reason)

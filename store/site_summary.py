@@ -56,9 +56,10 @@ class RankedTopic(Struct, frozen=True):
 class AssistantProfile(Struct, frozen=True):
     """An assistant over all categories.
 
-    Of its ``polls``, those of deleted categories too, so many brought ``answers``. ``counted`` are
-    the rankings that count it. Of those with other assistants, ``shared``, it ranks the most
-    frequent #1 first in ``agreeing``. ``noise`` says how alike its answers to one question are.
+    ``polls`` and ``answers`` count deleted categories, too. ``counted`` is the number of rankings
+    that count it, ``shared`` of those that count another assistant, too, ``agreeing`` of those
+    shared ones where its #1 is the most frequent one. ``noise`` says how alike its answers to one
+    question are.
     """
 
     model: str
@@ -294,7 +295,7 @@ def _profile(
 ) -> AssistantProfile:
     """Return an assistant over all categories."""
     states = [own for aggregate in aggregates if (own := aggregate.states.get(model))]
-    firsts = [(b, a.answered.first) for b in leaderboards for a in b.counted if a.model == model]
+    firsts = [(b, a.answer.first) for b in leaderboards for a in b.counted if a.model == model]
     agreeing = [first == b.agreement.product for b, first in firsts if b.agreement]
     return AssistantProfile(
         model=model,

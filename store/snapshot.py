@@ -11,10 +11,10 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.counting import (
+from store.category_history import (
     CategoryHistory,
+    HistoryBasis,
     LineIndex,
-    ReadingBasis,
     deleted_slugs,
     history_files,
     read_category,
@@ -23,7 +23,7 @@ from store.counting import (
 from store.disk import Signature
 from store.files import Catalogue
 from store.history import History, Log
-from store.ledger import Ledger, Present
+from store.ledger import Ledger, ProvisionalHead
 from store.rankings import leaderboards, products
 from store.rankings.aggregates import CategoryAggregate, ProductStats
 from store.rankings.leaderboards import Leaderboard
@@ -34,10 +34,10 @@ from store.records import Category, Problem, Site
 from store.site_summary import SiteSummary, summarise
 
 _NOT_ON_EVERY_PAGE = (
-    "categories",  # of their readings
+    "categories",  # in `HistoryBasis`
     "withheld",
-    "products",  # of their profiles, and of what names stand for
-    "synonyms",  # of what is over everything, which each step makes anew
+    "products",  # in products' profiles and `Names`
+    "synonyms",  # in the site summary, made anew at each step
     "words",
     "words_from",
     "instruments",
@@ -46,7 +46,7 @@ _NOT_ON_EVERY_PAGE = (
     "problems",
     "unusable",
 )
-"""Fields of a catalogue that are the basis of single parts, or of what is over everything.
+"""Fields of a catalogue that only single parts, or the site summary, are made from.
 
 A change of any other field makes all leaderboards anew.
 """
@@ -55,19 +55,19 @@ A change of any other field makes all leaderboards anew.
 class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     """One consistent state of files and history.
 
-    Mappings are by category slug, ``products`` and ``sightings``, their figures in each category,
-    by product id. ``readings`` also hold deleted categories, see :meth:`deleted_category`.
-    ``line_indexes`` and ``aggregates`` hold no category whose history was never read,
-    ``poll_states`` none whose history could not be read the last time. ``step`` counts derivations
-    from 1. ``board_steps`` have, by category, the step in which its leaderboard or its polls last
-    changed: what was made of them since may be kept.
+    Mappings are keyed by category slug, but ``products`` and ``product_stats`` by product id; the
+    latter are a product's figures in each category. ``histories`` also hold deleted
+    categories, see :meth:`deleted_category`. ``line_indexes`` and ``aggregates`` hold no category
+    whose history was never read, ``poll_states`` none whose history could not be read last time.
+    ``step`` counts derivations from 1. ``board_steps`` have, by category, the step in which its
+    leaderboard or its polls last changed: what was made of them since may be kept.
     """
 
     catalogue: Catalogue
     ledger: Ledger
     names: Names
-    readings: Mapping[str, CategoryHistory]
-    sightings: Mapping[ProductId, Mapping[str, ProductStats]]
+    histories: Mapping[str, CategoryHistory]
+    product_stats: Mapping[ProductId, Mapping[str, ProductStats]]
     products: Mapping[ProductId, ProductProfile]
     product_slugs: Mapping[str, ProductId]
     leaderboards: Mapping[str, Leaderboard]
@@ -78,22 +78,22 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     @cached_property
     def line_indexes(self) -> dict[str, LineIndex]:
         """The places of the polls of each category."""
-        return {slug: r.line_index for slug, r in self.readings.items() if r.line_index}
+        return {slug: r.line_index for slug, r in self.histories.items() if r.line_index}
 
     @cached_property
     def aggregates(self) -> dict[str, CategoryAggregate]:
         """The figures of each category's polls."""
-        return {slug: r.aggregate for slug, r in self.readings.items() if r.aggregate}
+        return {slug: r.aggregate for slug, r in self.histories.items() if r.aggregate}
 
     @cached_property
     def poll_states(self) -> dict[str, PollStates]:
         """The state of polling of each category."""
-        return {slug: r.poll_states for slug, r in self.readings.items() if r.poll_states}
+        return {slug: r.poll_states for slug, r in self.histories.items() if r.poll_states}
 
     @cached_property
     def damage(self) -> dict[str, tuple[Problem, ...]]:
         """All damage in the history files of each category."""
-        return {slug: reading.damage for slug, reading in self.readings.items()}
+        return {slug: reading.damage for slug, reading in self.histories.items()}
 
     @cached_property
     def models(self) -> tuple[str, ...]:
@@ -145,10 +145,10 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         return [*governing, *sorted(filter(None, unshown))]
 
     @cached_property
-    def present(self) -> Present:
+    def provisional_head(self) -> ProvisionalHead:
         """All lines of history, closed or not, and the root over them."""
-        return self.ledger.present(
-            entry for index in self.line_indexes.values() for entry in index.open
+        return self.ledger.provisional_head(
+            entry for index in self.line_indexes.values() for entry in index.open_entries
         )
 
     def deleted_category(self, slug: str) -> CategoryAggregate | None:
@@ -190,20 +190,20 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
     old = before or _blank(catalogue, ledger)
     same_products = old.catalogue.products == catalogue.products
     names = old.names if same_products else Names(catalogue.products)
-    readings = _readings(old, catalogue, names, signatures, history.read)
-    # Cheap although readings are large: those taken over are the same objects.
-    is_same = old.catalogue is catalogue and old.ledger is ledger and old.readings == readings
+    histories = _histories(old, catalogue, names, signatures, history.read)
+    # Cheap although histories are large: those taken over are the same objects.
+    is_same = old.catalogue is catalogue and old.ledger is ledger and old.histories == histories
     if before and is_same:
         return before
-    sightings = _sightings(readings)
-    profiles, slugs = _products(old, catalogue, sightings)
+    product_stats = _product_stats(histories)
+    profiles, slugs = _products(old, catalogue, product_stats)
     snapshot = replace(
         old,
         catalogue=catalogue,
         ledger=ledger,
         names=names,
-        readings=readings,
-        sightings=sightings,
+        histories=histories,
+        product_stats=product_stats,
         products=profiles,
         product_slugs=slugs,
         step=old.step + 1,
@@ -225,8 +225,8 @@ def _blank(catalogue: Catalogue, ledger: Ledger) -> Snapshot:
         catalogue=catalogue,
         ledger=ledger,
         names=Names(catalogue.products),
-        readings={},
-        sightings={},
+        histories={},
+        product_stats={},
         products={},
         product_slugs={},
         leaderboards={},
@@ -236,7 +236,7 @@ def _blank(catalogue: Catalogue, ledger: Ledger) -> Snapshot:
     )
 
 
-def _readings(
+def _histories(
     old: Snapshot,
     catalogue: Catalogue,
     names: Names,
@@ -245,55 +245,57 @@ def _readings(
 ) -> dict[str, CategoryHistory]:
     """Return the reading of each category, and of each slug that history holds besides.
 
-    A reading is taken over while the signatures of its files, its :class:`ReadingBasis` and what
+    A reading is taken over while the signatures of its files, its :class:`HistoryBasis` and what
     its names stand for are the same. A file that the ledger knows and that is gone has the
     signature ``None``.
     """
     deleted = deleted_slugs(catalogue, signatures)
     unknown = {slug: Category(version=1, title=slug, question=slug) for slug in deleted}
     former_names, withheld = catalogue.former_names, catalogue.withheld
-    readings: dict[str, CategoryHistory] = {}
+    histories: dict[str, CategoryHistory] = {}
     for slug, category in sorted({**unknown, **catalogue.categories}.items()):
         files = tuple(history_files(slug, catalogue.categories))
-        basis = ReadingBasis(files, category, former_names, withheld)
-        before = old.readings.get(slug)
+        basis = HistoryBasis(files, category, former_names, withheld)
+        before = old.histories.get(slug)
         is_same = (
             before is not None
             and before.signatures == tuple(map(signatures.get, files))
             and (before.basis == basis if names is old.names else before.holds(basis, names))
         )
-        readings[slug] = (
+        histories[slug] = (
             before if before and is_same else read_category(slug, basis, names, read, before)
         )
-    return readings
+    return histories
 
 
-def _sightings(readings: Mapping[str, CategoryHistory]) -> dict[ProductId, dict[str, ProductStats]]:
+def _product_stats(
+    histories: Mapping[str, CategoryHistory],
+) -> dict[ProductId, dict[str, ProductStats]]:
     """Return by product and category what polls say of each product."""
-    sightings: dict[ProductId, dict[str, ProductStats]] = {}
-    for slug, reading in readings.items():
+    product_stats: dict[ProductId, dict[str, ProductStats]] = {}
+    for slug, reading in histories.items():
         if reading.aggregate:
             for id_, stats in reading.aggregate.product_stats.items():
-                sightings.setdefault(id_, {})[slug] = stats
-    return sightings
+                product_stats.setdefault(id_, {})[slug] = stats
+    return product_stats
 
 
 def _products(
     old: Snapshot,
     catalogue: Catalogue,
-    sightings: Mapping[ProductId, Mapping[str, ProductStats]],
+    product_stats: Mapping[ProductId, Mapping[str, ProductStats]],
 ) -> tuple[dict[ProductId, ProductProfile], Mapping[str, ProductId]]:
     """Return all products, and which of them bears each address.
 
-    A product's basis are its sightings and its file; an address's are the names and first uses of
+    A product's basis are its figures and its file; an address's are the names and first uses of
     all products.
     """
     files, old_files = catalogue.products, old.catalogue.products
     profiles = {
         id_: old.products[id_]
-        if seen == old.sightings.get(id_) and files.get(id_) == old_files.get(id_)
+        if seen == old.product_stats.get(id_) and files.get(id_) == old_files.get(id_)
         else products.describe(id_, seen, files.get(id_))
-        for id_, seen in sightings.items()
+        for id_, seen in product_stats.items()
     }
     named = {id_: (profile.name, profile.first_use) for id_, profile in profiles.items()}
     old_named = {id_: (profile.name, profile.first_use) for id_, profile in old.products.items()}

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from store.counting import LineIndex, history_files
+from store.category_history import LineIndex, history_files
 from store.data_file import JsonPath
 from store.files import Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
@@ -255,5 +255,5 @@ def _watch(reference: weakref.ref[Store], every: float, rest: float) -> None:
         appended.clear()
         store.keep_current(settled=True, prepare=True)
         del store  # while this thread rests it must not keep the store alive
-        time.sleep(rest)  # what is appended meanwhile is one derivation, and editors finish
+        time.sleep(rest)  # polls appended meanwhile share a derivation, editors finish
         appended.wait(every - rest)

@@ -56,20 +56,20 @@ def counted(
 
 def board(answers: Sequence[CountedAnswer], configured: int | None = None) -> Leaderboard:
     """The leaderboard for pens of answers that each assistant gave once."""
-    log = AnswerLog.of([answer.answered for answer in answers])
+    log = AnswerLog.of([answer.answer for answer in answers])
     entries = merged(answers)
     return Leaderboard(
         slug="pens",
         category=builders.category("Best pens"),
-        question=answers[0].answered.question,
+        question=answers[0].answer.question,
         next_question=None,
         counted=tuple(answers),
         missing=tuple(f"M{number}" for number in range(len(answers), configured or 0)),
         entries=entries,
         agreement=agreement.measure(answers, entries),
         newest=AT,
-        asked=len(answers),
-        answered=len(answers),
+        polls=len(answers),
+        answers=len(answers),
         log=log,
         slugs={product: product.lower() for product in log.products},
         site=Site(version=1, name="Test"),
@@ -78,5 +78,5 @@ def board(answers: Sequence[CountedAnswer], configured: int | None = None) -> Le
 
 def merged(answers: Sequence[CountedAnswer]) -> tuple[Entry, ...]:
     """The merged ranking; each product's slug is its name in lower case."""
-    products = {product for each in answers for product in each.answered.picks}
+    products = {product for each in answers for product in each.answer.picks}
     return merging.merge(answers, {product: product.lower() for product in products})

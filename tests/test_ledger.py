@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.history import History, HistoryError
-from store.ledger import Head, Ledger, LedgerEntry, LedgerError, Present, Proof, parse
+from store.ledger import Head, Ledger, LedgerEntry, LedgerError, Proof, ProvisionalHead, parse
 from store.line_codec import Stamp, stamp, whole_lines
 from store.store import Store
 from store.text import rfc3339
@@ -410,16 +410,16 @@ def test_a_kept_root_over_all_lines_commits_to_those_that_are_not_closed(tmp_pat
     data = write_data(tmp_path, categories=categories, polls=polls)
     Proof(data).close("2026-01-01")
     store = Store(data)
-    present = store.snapshot.present
+    present = store.snapshot.provisional_head
     assert (present.lines, present.closed) == (6, 2)
     store.record([answered("B", ["Y"], slug="vpn")], "2026-01-04T10:00:00Z")
     store.reload()
-    assert store.snapshot.present.root != present.root
-    later = store.snapshot.present
+    assert store.snapshot.provisional_head.root != present.root
+    later = store.snapshot.provisional_head
     head = Proof(data).close("2026-01-04")[-1]
     assert (head.lines, head.root) == (later.lines, later.root)
     store.reload()
-    assert store.snapshot.present == Present(7, 7, later.root)
+    assert store.snapshot.provisional_head == ProvisionalHead(7, 7, later.root)
 
 
 def checker(cwd: Path) -> subprocess.CompletedProcess[str]:

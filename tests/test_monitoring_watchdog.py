@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import servers
-from builders import write_data
+from builders import app_over, write_data
 from processes import environment
 
 from store import monitoring

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.counting import CLOCK_TOLERANCE
+from store.category_history import CLOCK_TOLERANCE
 from store.polls.clocks import EARLIEST, LONGEST, Clock, date, limit_reset, retry_after
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)

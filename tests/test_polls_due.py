@@ -11,7 +11,7 @@ import pytest
 from builders import answered, append, category, edit, failed, question_of, withhold, write_data
 from faults import UnreadableFiles, replace_os
 
-from store.counting import CLOCK_TOLERANCE
+from store.category_history import CLOCK_TOLERANCE
 from store.files import Files
 from store.history import History, Log
 from store.polls.clocks import Clock
@@ -262,7 +262,7 @@ def test_former_slugs_count(tmp_path: Path) -> None:
             answered("A", ["X"], at(), slug="new"),
         ],
     )
-    state = state_in(data).states["new"].present["A"]
+    state = state_in(data).states["new"].current["A"]
     assert (state.polled_at, state.failed_at) == (at(), ())
 
 

@@ -13,7 +13,7 @@ CATEGORY = category(nouns=("CRM",))
 
 
 def read(*polls: Poll, catalogue: Names = CATALOGUE) -> CategoryAggregate:
-    return aggregates.read("crm-software", CATEGORY, polls, catalogue)
+    return aggregates.gather("crm-software", CATEGORY, polls, catalogue)
 
 
 def test_the_latest_success_of_each_model_stands() -> None:

@@ -157,7 +157,7 @@ def test_under_three_days_of_one_or_twelve_of_all_nothing_is_measured() -> None:
 
 
 def board(*polls: Poll, models: str = "ABCD") -> leaderboards.Leaderboard:
-    aggregate = aggregates.read("crm", category(), polls, Names({}))
+    aggregate = aggregates.gather("crm", category(), polls, Names({}))
     slugs = {id_: id_.removeprefix("=") for id_ in aggregate.ids}
     found = leaderboards.board(aggregate, models, RULES, slugs)
     assert found

@@ -18,7 +18,7 @@ from conftest import Report
 
 from store.rankings.certainty import Comparison, presence
 from store.rankings.merging import LoggedAnswer, ProductsByRank, RunKey, merged_first
-from store.rankings.rounds import LeaderChange, Leaders
+from store.rankings.rounds import LeaderChange, LeaderTracker
 from store.rankings.runs import Run
 
 Ask = Callable[[], ProductsByRank]
@@ -146,7 +146,7 @@ def leaders(
     rows: Sequence[Sequence[ProductsByRank]], renewed: int | None = None
 ) -> Iterator[LeaderChange | None]:
     """The leader changes over rounds; from one on, the first assistant is of another version."""
-    watch, runs = Leaders(), {model: new_run(model) for model in "ABCD"}
+    watch, runs = LeaderTracker(), {model: new_run(model) for model in "ABCD"}
     for week, row in enumerate(rows):
         if week == renewed:
             runs["A"] = new_run("A", "new")

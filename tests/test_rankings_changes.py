@@ -160,5 +160,5 @@ def test_another_instrument_is_no_change_of_mind() -> None:
         answered("A", [name], f"2026-10-0{day}T06:00:00Z", instrument=str(day > 2) * 2)
         for day, name in enumerate("XXYY", start=1)
     ]
-    aggregate = aggregates.read("crm-software", category(), polls, Names({}))
+    aggregate = aggregates.gather("crm-software", category(), polls, Names({}))
     assert aggregate.changes == ()

@@ -27,7 +27,7 @@ def read(
 ) -> dict[str, CategoryAggregate]:
     """Readings of one poll in each category, all of its names with one domain."""
     return {
-        slug: aggregates.read(
+        slug: aggregates.gather(
             slug,
             category(nouns=NOUNS[slug]),
             [answered("A", given, domains=dict.fromkeys(given, domain) if domain else {})],

@@ -19,7 +19,8 @@ NO_RECORD = TrackRecord({}, "")
 def compute(*categories: Sequence[Poll], made_by_a: str = "") -> dict[str, Experiment]:
     """The experiments over categories with these polls, by slug; A's maker makes a product."""
     read = [
-        aggregates.read(f"c{i}", category(), polls, Names({})) for i, polls in enumerate(categories)
+        aggregates.gather(f"c{i}", category(), polls, Names({}))
+        for i, polls in enumerate(categories)
     ]
     made = [
         leaderboards.board(aggregate, "ABCD", SITE, {id_: id_ for id_ in aggregate.ids})

@@ -27,7 +27,7 @@ def board(
 ) -> Leaderboard | None:
     """The board of a category whose file now asks ``NEW``."""
     asked = category(former_questions=former)
-    aggregate = aggregates.read("crm", asked, polls, Names({}))
+    aggregate = aggregates.gather("crm", asked, polls, Names({}))
     return leaderboards.board(aggregate, models, RULES, {id_: id_[1:] for id_ in aggregate.ids})
 
 

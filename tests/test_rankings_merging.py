@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from leaderboards import answer, counted, merged
 
-from store.rankings.merging import ResolvedAnswer, Wording, counting_answers
+from store.rankings.merging import ResolvedAnswer, Wording, eligible_answers
 from store.records import Site
 
 LISTS = st.lists(st.sampled_from("PQRSTUVW"), unique=True, min_size=1, max_size=5)
@@ -23,7 +23,7 @@ def latest(**times: str) -> dict[str, ResolvedAnswer]:
 
 def counting(latest: dict[str, ResolvedAnswer], *models: str) -> list[tuple[str, bool]]:
     """The models that count after these latest answers, and whether their answers are stale."""
-    selected = counting_answers(
+    selected = eligible_answers(
         Wording("What is best?", latest, ""), models, Site(version=1, name="Test")
     )
     return [(each.model, each.stale) for each in selected.answers] if selected else []

@@ -58,7 +58,7 @@ def test_the_newest_five_answers_are_kept() -> None:
     """No round takes more; failures between them are none of them."""
     polls = [answered("A", ["X"], at(hour)) for hour in range(1, 7)]
     state = poll_states([*polls, failed("A", at=at(8)), answered("A", ["X"], at(9))])["A"]
-    assert state.answers == (at(3), at(4), at(5), at(6), at(9))
+    assert state.answer_times == (at(3), at(4), at(5), at(6), at(9))
     assert (state.of_version, state.answered_at) == (5, at(9))
 
 
@@ -128,10 +128,10 @@ def test_another_wording_is_asked_ever_but_not_presently() -> None:
     former = answered("A", ["X"], at(1), question="Which was best?")
     present = answered("B", ["X"], at(2))
     states = PollStates.of([former, present], CATEGORY)
-    assert (set(states.present), set(states.ever)) == ({"B"}, {"A", "B"})
+    assert (set(states.current), set(states.ever)) == ({"B"}, {"A", "B"})
     same = structs.replace(CATEGORY, former_questions=("Which was best?",))
     states = PollStates.of([former, present], same)
-    assert states.present is states.ever
+    assert states.current is states.ever
 
 
 def test_the_latest_time_is_not_always_the_last() -> None:

@@ -18,7 +18,7 @@ from store.records import Poll, Product
 
 def read(files: Mapping[str, Product], **polls: Sequence[Poll]) -> list[CategoryAggregate]:
     """Readings of categories by slug."""
-    return [aggregates.read(slug, category(), said, Names(files)) for slug, said in polls.items()]
+    return [aggregates.gather(slug, category(), said, Names(files)) for slug, said in polls.items()]
 
 
 def described(

@@ -14,7 +14,7 @@ RULES = Site(version=1, name="Test")
 
 
 def rounds(*polls: Poll, models: str = "ABCD") -> tuple[Round, ...]:
-    aggregate = aggregates.read("crm", category(), polls, Names({}))
+    aggregate = aggregates.gather("crm", category(), polls, Names({}))
     slugs = {id_: id_.removeprefix("=") for id_ in aggregate.ids}
     board = leaderboards.board(aggregate, models, RULES, slugs)
     assert board
@@ -37,7 +37,7 @@ def answers(text: str, start: int = 1, **fields: str) -> list[Poll]:
 def test_another_leader_is_announced_once_it_stands_alone() -> None:
     """Not while several cannot be told apart, nor where the same one leads again."""
     text = " · ".join(["X " * 6 + "Y " * 60] * 4)
-    changes = [played.leader for played in rounds(*answers(text)) if played.leader]
+    changes = [played.leader_change for played in rounds(*answers(text)) if played.leader_change]
     [change] = changes
     assert (change.before, change.after, change.cause) == ("=x", "=y", None)
     levels = [played.level for played in rounds(*answers(text))]
@@ -59,7 +59,8 @@ def test_only_a_version_that_brought_most_of_the_shift_is_named(
     rest = " · ".join(["."] + ["YXZ XYZ YXZ " * 20] * 3)
     a = answers("YUVWZ " * 60, 10, served_model=after)
     others = answers(rest, 10, served_model=before)
-    found = [r.leader for r in rounds(*sorted([*old, *a, *others], key=lambda p: p.polled_at))]
+    in_order = sorted([*old, *a, *others], key=lambda poll: poll.polled_at)
+    found = [played.leader_change for played in rounds(*in_order)]
     [change] = [change for change in found if change]
     assert (change.before, change.after) == ("=x", "=y")
     assert (change.cause and change.cause.model) == cause

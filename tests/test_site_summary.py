@@ -25,7 +25,7 @@ def summarise(
     """The overview of categories' polls; models A and B are configured."""
     known = dict.fromkeys(polls, category()) | dict(categories or {})
     read = {
-        slug: aggregates.read(slug, known[slug], said, Names({})) for slug, said in polls.items()
+        slug: aggregates.gather(slug, known[slug], said, Names({})) for slug, said in polls.items()
     }
     named = {
         id_: products.describe(

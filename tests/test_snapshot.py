@@ -25,7 +25,7 @@ from flask import Flask
 from small_world import TOPICS, write_small_world
 from werkzeug.test import TestResponse
 
-from store.counting import history_files
+from store.category_history import history_files
 from store.records import FOLDERS, SINGLE, Poll
 from store.store import Store
 

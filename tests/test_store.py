@@ -333,7 +333,7 @@ def picture(store: Store) -> dict[str, Any]:
         },
         "read": {slug: (r.last_poll, r.states) for slug, r in snapshot.aggregates.items()},
         "poll_states": snapshot.poll_states,
-        "present": snapshot.present,
+        "present": snapshot.provisional_head,
         "search": [summary.index.search(q, 10) for q in ("crm", "Zoho", "help desk", "mail")],
     }
 

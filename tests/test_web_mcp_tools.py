@@ -312,7 +312,7 @@ def test_categories_are_listed_by_level_and_tie(app: Flask) -> None:
             expected = [
                 board
                 for board in boards
-                if board.certainty.level == level and (len(board.firsts) > 1) == tied
+                if board.certainty.level == level and (len(board.winners) > 1) == tied
             ]
             assert listed["structuredContent"]["total"] == len(expected)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from builders import BASE_URL, answered, app_over, failed, write_data
 
-from store.counting import LineIndex
+from store.category_history import LineIndex
 from store.line_codec import encode_line
 from store.rankings.products import ProductProfile
 from store.records import Poll

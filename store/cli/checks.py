@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal
 from urllib.parse import urlsplit
 
-from store import counting
+from store import category_history
 from store.data_file import JsonPath
 from store.files import Catalogue, Files
 from store.history import History, PollLine
@@ -125,11 +125,13 @@ def in_history(
     ahead: dict[str, list[PollLine]] = {}
     for slug, own in files_of.items():
         logs = [history.read(file) for file in own]
-        stored, problems = counting.sound_polls(logs, catalogue.withheld)
+        stored, problems = category_history.sound_polls(logs, catalogue.withheld)
         yield from problems
-        if late := counting.from_the_future(stored, catalogue.withheld, now):
+        if late := category_history.from_the_future(stored, catalogue.withheld, now):
             ahead[slug] = late
-        polls = counting.under_present_names((line.poll for line in stored), catalogue.former_names)
+        polls = category_history.under_present_names(
+            (line.poll for line in stored), catalogue.former_names
+        )
         models.update(poll.model for poll in polls)
         named = {str(x.poll.instrument): x for x in stored[::-1] if x.poll.instrument} | named
         of_samples += sum(poll.is_invented for poll in polls)
@@ -144,7 +146,7 @@ def in_history(
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
     yield from _without_text(named, catalogue)
-    if contradiction := counting.undeclared_sample(of_samples, catalogue.site):
+    if contradiction := category_history.undeclared_sample(of_samples, catalogue.site):
         yield contradiction
     yield from _retired(models, catalogue)
     never = [slug for slug in catalogue.categories if not any(map(newest.get, files_of[slug]))]
@@ -201,7 +203,7 @@ def _future_polls(
 ) -> Iterator[Problem]:
     """Yield why polls are yet to come: because of this machine's clock, or else each of them."""
     newest = {slug: max(s.poll.polled_at for s in late) for slug, late in ahead.items()}
-    if doubt := counting.doubt_clock(newest, polled, now):
+    if doubt := category_history.doubt_clock(newest, polled, now):
         yield Problem(".", 1, 1, doubt, severity)
         return
     for stored in (stored for late in ahead.values() for stored in late):
@@ -217,7 +219,7 @@ def _future_polls(
 def _files(catalogue: Catalogue, names: Iterable[str]) -> dict[str, Sequence[str]]:
     """Return the history files of each category, and each other one of these names by itself."""
     files: dict[str, Sequence[str]] = {
-        slug: counting.history_files(slug, catalogue.categories)
+        slug: category_history.history_files(slug, catalogue.categories)
         for slug in sorted(catalogue.categories)
     }
     owned = {file for own in files.values() for file in own}

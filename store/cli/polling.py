@@ -17,10 +17,10 @@ from flask import current_app
 from msgspec import Struct
 from msgspec.structs import replace
 
+from store.category_history import undeclared_sample
 from store.cli import app_settings, refuse, unknown_slug, with_data
 from store.cli.checks import mistakes
 from store.cli.report import ask_whether_there, pause_in_words, quote, show_status, unread
-from store.counting import undeclared_sample
 from store.disk import check_room
 from store.files import Catalogue, Files
 from store.history import History, HistoryError

@@ -11,7 +11,7 @@ from datetime import datetime
 import click
 from msgspec.structs import replace
 
-from store.counting import doubt_clock
+from store.category_history import doubt_clock
 from store.disk import is_full
 from store.polls import spending
 from store.polls.answers import Prompt

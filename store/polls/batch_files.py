@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.counting import history_files
+from store.category_history import history_files
 from store.disk import sync_directory, write_durably
 from store.files import Catalogue
 from store.polls.due import Key

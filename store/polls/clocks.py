@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from store.counting import CLOCK_TOLERANCE
+from store.category_history import CLOCK_TOLERANCE
 from store.text import rfc3339
 
 RETESTED_AFTER = 3600.0

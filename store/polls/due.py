@@ -12,7 +12,7 @@ from itertools import pairwise, takewhile
 
 from msgspec import Struct
 
-from store.counting import (
+from store.category_history import (
     CLOCK_TOLERANCE,
     from_the_future,
     history_files,
@@ -87,9 +87,9 @@ class Pace(Struct, frozen=True):
 
     def taken(self, state: PollState | None, now: datetime | None = None) -> int:
         """Return how many answers a pair's newest round has; 0 if it had ended by ``now``."""
-        if state is None or not state.answers:
+        if state is None or not state.answer_times:
             return 0
-        times = [datetime.fromisoformat(time) for time in reversed(state.answers)]
+        times = [datetime.fromisoformat(time) for time in reversed(state.answer_times)]
         later = times if now is None else [now, *times]
         gaps = (newer - older for newer, older in pairwise(later))
         regular = timedelta(days=self.every_days)
@@ -136,7 +136,7 @@ class PollingState(Struct, frozen=True):
     def of(self, pair: Pair) -> PollState | None:
         """Return how a pair stands with the present question: another wording is due at once."""
         states = self.states.get(pair.slug)
-        return states.present.get(pair.assistant.name) if states else None
+        return states.current.get(pair.assistant.name) if states else None
 
     def of_assistant(self, assistant: str) -> list[PollState]:
         """Return how an assistant's pairs stand that were ever polled, with whatever question."""

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.counting import LineIndex
+from store.category_history import LineIndex
 from store.disk import read_regular
 from store.files import Catalogue
 from store.ledger import HEADS, LEDGER, Head, Proof, parse
@@ -171,7 +171,7 @@ class Draft:
 
     def _lines(self, index: LineIndex, file: str) -> list[bytes]:
         """Return the lines of a history file as they are published."""
-        entries = (entry.lines for entry in index.open if entry.file == file)
+        entries = (entry.lines for entry in index.open_entries if entry.file == file)
         count = max((self._snapshot.ledger.last(file).lines, *entries))
         if not count:
             return []
@@ -215,7 +215,7 @@ class Draft:
             base_url=self._source.base_url,
             service=self._source.service,
             tools=self._tools,
-            present=self._snapshot.present,
+            present=self._snapshot.provisional_head,
             files=dict(self._files),
             withheld=dict(withheld),
         )

@@ -12,7 +12,7 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from msgspec import Struct
 
-from store.ledger import HEADS, LEDGER, Present
+from store.ledger import HEADS, LEDGER, ProvisionalHead
 from store.publishing.directories import CURRENT
 from store.publishing.tables import ALL
 from store.records import Problem, Withholding
@@ -46,7 +46,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     base_url: str | None
     service: str
     tools: dict[str, str]
-    present: Present
+    present: ProvisionalHead
     files: dict[str, File]
     withheld: dict[str, Withholding]
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct
 
-from store.counting import history_files, under_present_names
+from store.category_history import history_files, under_present_names
 from store.rankings.merging import ResolvedAnswer, Wordings, merge, points, standing_wording
 from store.records import Poll
 from store.snapshot import Snapshot
@@ -130,7 +130,7 @@ def _names(snapshot: Snapshot) -> Iterator[Row]:
 def _answers(snapshot: Snapshot) -> Iterator[Row]:
     for slug, board in sorted(snapshot.leaderboards.items()):
         for answer in board.counted:
-            poll = answer.answered.poll
+            poll = answer.answer.poll
             yield slug, answer.model, poll.id, poll.polled_at, answer.stale
 
 
@@ -156,8 +156,8 @@ def _categories(snapshot: Snapshot) -> Iterator[Row]:
             slug, board.category.title, board.question, topics.get(slug), board.updated,
             len(board.counted), board.certainty.level, agreement and agreement.label,
             agreement and agreement.overlap, snapshot.products[board.entries[0].product].slug,
-            board.entries[0].tied, sum(board.rules.values()), len(board.rules), board.answered,
-            board.asked,
+            board.entries[0].tied, sum(board.rules.values()), len(board.rules), board.answers,
+            board.polls,
         )  # fmt: skip
 
 

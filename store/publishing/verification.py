@@ -89,7 +89,7 @@ class Journal(Ledger):
 
     def __str__(self) -> str:
         """Say how many lines and heads there are, and which are odd."""
-        present = self.present(self.to_close)
+        present = self.provisional_head(self.to_close)
         counts = {
             "of open days": present.lines - present.closed,
             "withheld": len(self.redacted),

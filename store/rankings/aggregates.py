@@ -31,7 +31,7 @@ class FirstUse(Struct, frozen=True, order=True, gc=False):
 
 
 AddressOwner = tuple[bool, FirstUse, ProductId]
-"""An address's owner: whether it only looks like one with a digest, its first use, the product."""
+"""A claim to an address, of which the least owns it: is it a lookalike, first use, product."""
 
 
 class ProductStats(Struct, frozen=True, gc=False):
@@ -86,8 +86,8 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
         return owners
 
 
-def read(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> CategoryAggregate:
-    """Read a category's polls, oldest first; withheld ones must not be among them."""
+def gather(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> CategoryAggregate:
+    """Gather what a category's polls say, oldest first; withheld ones must not be among them."""
     successes = [poll for poll in polls if poll.succeeded]
     spellings = (spelling for poll in successes for spelling in _spellings(poll))
     resolved = _resolved(names, category, dict.fromkeys(spellings))

@@ -47,7 +47,7 @@ class Agreement(Struct, frozen=True):
 class Repeats(Struct, frozen=True):
     """The likeness of answers when a question is asked again; means over ``n``, 0 to 1.
 
-    ``n`` are pairs of one assistant's answers to a question, or questions, each to one assistant.
+    ``n`` counts pairs of answers where made by :meth:`of`, questions where made by :meth:`mean`.
     """
 
     n: int
@@ -118,10 +118,10 @@ def measure(counted: Sequence[CountedAnswer], entries: Sequence[Entry]) -> Agree
     """Return the agreement of the counted models; ``None`` for fewer than two."""
     if len(counted) < 2:  # noqa: PLR2004 - it takes two to agree
         return None
-    firsts = [answer.answered.first for answer in counted]
+    firsts = [answer.answer.first for answer in counted]
     top = max((entry.product for entry in entries), key=firsts.count)  # of equals, the higher one
     votes, of = firsts.count(top), len(firsts)
-    lists = {answer.model: list(answer.answered.picks) for answer in counted}
+    lists = {answer.model: list(answer.answer.picks) for answer in counted}
     overlaps = {  # by name, so that the order of the configuration changes nothing
         (first, second): average_overlap(lists[first], lists[second])
         for first, second in combinations(sorted(lists), 2)

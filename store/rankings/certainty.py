@@ -107,7 +107,7 @@ class Comparison:
         self._slugs = slugs
         sizes = [len(run.days) for run in runs]
         self._inverse = fsum(1 / n for n in sizes)
-        self._freedom = 1 + sum(sizes) - len(sizes)
+        self._freedom = 1 + sum(sizes) - len(sizes)  # degrees of freedom
         # The shortest run decides: a longer one proves less than it seems.
         mixed = MIXTURE * min(sizes)
         self._factor = 2 * (mixed + 1) / mixed * log(sqrt(mixed + 1) / ALPHA)

@@ -56,7 +56,7 @@ def preferences(
     counts: dict[str, tuple[int, int]] = {}
     for meeting in meetings:
         for answer in meeting.board.counted:
-            picks = answer.answered.picks  # best first
+            picks = answer.answer.picks  # best first
             order = [product for product in picks if product in (one, other)]
             if order:
                 mine, its = counts.get(answer.model, (0, 0))

@@ -33,8 +33,8 @@ class Leaderboard(Struct, frozen=True, dict=True):
     entries: tuple[merging.Entry, ...]
     agreement: agreement.Agreement | None
     newest: str
-    asked: int
-    answered: int
+    polls: int
+    answers: int
     log: AnswerLog
     slugs: Mapping[ProductId, str]
     site: Site
@@ -60,14 +60,14 @@ class Leaderboard(Struct, frozen=True, dict=True):
         return self.category.title.casefold(), self.slug
 
     @cached_property
-    def firsts(self) -> list[ProductId]:
+    def winners(self) -> list[ProductId]:
         """The #1, and whatever is truly tied with it."""
         return [entry.product for entry in self.entries if entry.place == 1]
 
     @cached_property
     def votes(self) -> Counter[ProductId]:
         """The number of counted models that rank each product #1."""
-        return Counter(answer.answered.first for answer in self.counted)
+        return Counter(answer.answer.first for answer in self.counted)
 
     @cached_property
     def rules(self) -> Mapping[str, bool]:
@@ -107,7 +107,9 @@ class Leaderboard(Struct, frozen=True, dict=True):
         """The changes of the product that leads by more than chance, oldest first."""
         # Rounds take a tenth of a millisecond each: none are made where nothing can have led.
         is_measurable = len({time // DAY for time in self.log.times}) > certainty.FEWEST_DAYS
-        return tuple(day.leader for day in self.rounds if day.leader) if is_measurable else ()
+        if not is_measurable:
+            return ()
+        return tuple(day.leader_change for day in self.rounds if day.leader_change)
 
     @cached_property
     def repeatability(self) -> Repeatability | None:
@@ -143,8 +145,8 @@ def board(
         entries=entries,
         agreement=agreement.measure(counted, entries),
         newest=standing.newest,
-        asked=sum([state.polls for state in states]),
-        answered=sum([state.successes for state in states]),
+        polls=sum([state.polls for state in states]),
+        answers=sum([state.successes for state in states]),
         log=answers.log,
         slugs=slugs,
         site=site,

@@ -107,20 +107,22 @@ A = TypeVar("A", bound=LoggedAnswer)
 class Counted(Struct, Generic[A], frozen=True, gc=False):
     """An answer that counts towards the ranking; stale when it lags far behind the newest."""
 
-    answered: A
+    answer: A
     stale: bool
 
     @property
     def model(self) -> str:
         """The assistant that gave it."""
-        return self.answered.model
+        return self.answer.model
 
 
 CountedAnswer = Counted[ResolvedAnswer]
 
 
 class Entry(Struct, frozen=True, gc=False):
-    """One entry of a merged ranking; a tie's best rank is the ``place`` of all of it.
+    """One entry of a merged ranking.
+
+    ``rank`` counts 1, 2, 3 …; ``place`` is the same for all that are tied: 1, 2, 2, 4.
 
     ``reason`` is uncut, from ``speaker``: the first of the models that rank the product highest and
     give a reason. Both are ``None`` where none of them does.
@@ -198,13 +200,13 @@ def standing_wording(
     standing: StandingWording[A] | None = None
     # Oldest first: each takes over from the one before, if it may.
     for wording in reversed(wordings):
-        candidate = counting_answers(wording, models, site)
+        candidate = eligible_answers(wording, models, site)
         if candidate and (standing is None or _takes_over(wording, standing, newest)):
             standing = candidate
     return standing
 
 
-def counting_answers(
+def eligible_answers(
     wording: Wording[A], models: Sequence[str], site: Site
 ) -> StandingWording[A] | None:
     """Return a wording with those of its answers that count; ``None`` without any.
@@ -258,7 +260,7 @@ def merge(counted: Sequence[CountedAnswer], slugs: Mapping[ProductId, str]) -> t
     """Return the merged ranking, best first; ``slugs`` break ties that nothing else breaks."""
     picks: dict[ProductId, dict[str, Pick]] = {}
     for answer in counted:
-        for product, pick in answer.answered.picks.items():
+        for product, pick in answer.answer.picks.items():
             # By model in the configured order, which so decides whose reason is told.
             picks.setdefault(product, {})[answer.model] = pick
     merits = {product: merit([p.rank for p in own.values()]) for product, own in picks.items()}

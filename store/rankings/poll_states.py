@@ -60,22 +60,22 @@ class Pause(Struct, frozen=True):
 class PollState(Struct, frozen=True, gc=False):
     """One assistant's last poll in one category, and what came before it. Times are RFC 3339.
 
-    ``failed_at`` are the times of the failures in a row that the last poll ends, but for those that
-    we interrupted; ``answers`` those of the newest successes, five at most and oldest first; the
-    last ``of_version`` of them are of one served model in a row. The newest was an answer to a
-    request of ``sent_at``, if that is known. ``cooldown`` is the newest that a poll called for. On
-    the UTC day of the last poll there were ``asked`` polls, which cost ``usd``. Of all ``polls``,
-    so many were ``successes``, the earliest of them at ``first_answer``.
+    ``failed_at`` are the times of the failures since the last answer, but for those that we
+    interrupted. ``answer_times`` are those of the five newest answers, oldest first; the last
+    ``of_version`` of them are of one served model. ``sent_at`` is when the request for the newest
+    answer was sent, if known. ``cooldown`` is the newest pause that a poll called for. On the UTC
+    day of the last poll there were ``polls_that_day``, which cost ``usd``. ``polls`` counts all,
+    ``successes`` the answers among them, the earliest at ``first_answer``.
     """
 
     polled_at: str
     failure: ServedFailure | None
     cooldown: Pause | None
     failed_at: tuple[str, ...]
-    answers: tuple[str, ...]
+    answer_times: tuple[str, ...]
     sent_at: datetime | None
     of_version: int
-    asked: int
+    polls_that_day: int
     usd: float
     polls: int
     successes: int
@@ -84,7 +84,7 @@ class PollState(Struct, frozen=True, gc=False):
     @property
     def answered_at(self) -> str | None:
         """The time of the newest success."""
-        return self.answers[-1] if self.answers else None
+        return self.answer_times[-1] if self.answer_times else None
 
 
 class ScheduleState(Struct, frozen=True):
@@ -107,11 +107,11 @@ class ScheduleState(Struct, frozen=True):
 class PollStates(Struct, frozen=True):
     """The states of one category, by assistant; withheld polls were asked like any other.
 
-    ``present`` rests on polls of its present question alone, ``ever`` on all. ``latest_time`` is
+    ``current`` rests on polls of its present question alone, ``ever`` on all. ``latest_time`` is
     the latest that any poll bears, empty without polls; ``invented`` are of sample assistants.
     """
 
-    present: Mapping[str, PollState] = {}
+    current: Mapping[str, PollState] = {}
     ever: Mapping[str, PollState] = {}
     latest_time: str = ""
     invented: int = 0
@@ -129,7 +129,7 @@ class PollStates(Struct, frozen=True):
         asked_now = [poll for poll in polls if category.wording(poll.question) == question]
         return cls(
             # Nearly always all of them: then both are one object.
-            present=ever if len(asked_now) == len(polls) else poll_states(asked_now),
+            current=ever if len(asked_now) == len(polls) else poll_states(asked_now),
             ever=ever,
             latest_time=max((poll.polled_at for poll in polls), default=""),
             invented=sum(poll.is_invented for poll in polls),
@@ -138,7 +138,7 @@ class PollStates(Struct, frozen=True):
     def asked_on(self, day: str, model: str) -> int:
         """Return how many polls an assistant had on a UTC day, if no later one has any."""
         state = self.ever.get(model)
-        return state.asked if state and state.polled_at[:10] == day else 0
+        return state.polls_that_day if state and state.polled_at[:10] == day else 0
 
 
 def poll_states(polls: Iterable[Poll]) -> dict[str, PollState]:
@@ -209,10 +209,10 @@ def _state(polls: Sequence[Poll]) -> PollState:
         failure=last.failure,
         cooldown=next(filter(None, map(cooldown, reversed(polls))), None),
         failed_at=tuple(p.polled_at for p in reversed(failures) if p.failure != "interrupted"),
-        answers=tuple(poll.polled_at for poll in reversed(answers)),
+        answer_times=tuple(poll.polled_at for poll in reversed(answers)),
         sent_at=_sent_at(answers[0]) if answers else None,
         of_version=sum(1 for _ in version),
-        asked=len(that_day),
+        polls_that_day=len(that_day),
         usd=sum(poll.usage.usd or 0 for poll in that_day if poll.usage),
         polls=len(polls),
         successes=sum(poll.succeeded for poll in polls),

@@ -1,7 +1,8 @@
 """Rounds: the #1 and its level as of every day with answers; when another leads; our own record.
 
 The raw #1 changes in 28 to 61 of 100 simulated rounds without any real change; a leader that must
-stand alone, by more than chance, in 0.1 at most. It is slow: silence is not stability.
+stand alone, by more than chance, in 0.1 at most. That is slow: where no change is
+told, there may have been one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ class LeaderChange(Struct, frozen=True):
 
 
 class Round(Struct, frozen=True):
-    """A UTC day with answers: the #1 of the ranking at its end, its level, and another leader.
+    """A UTC day with answers: the #1 at its end, its level, the change of leader if there was one.
 
     ``question`` is the wording that the ranking answers.
     """
@@ -45,7 +46,7 @@ class Round(Struct, frozen=True):
     question: str
     first: ProductId
     level: Level
-    leader: LeaderChange | None
+    leader_change: LeaderChange | None
 
 
 def follow(
@@ -59,7 +60,7 @@ def follow(
     wordings: Wordings[LoggedAnswer] = Wordings(question)
     runs: dict[tuple[str, str], Run] = {}
     newest: dict[str, RunKey] = {}
-    leaders: dict[str, Leaders] = {}
+    leaders: dict[str, LeaderTracker] = {}
     for date, answers in groupby(log, key=lambda answer: answer.polled_at[:10]):
         for answer in answers:
             wordings.add(answer)
@@ -73,13 +74,14 @@ def follow(
         standing = standing_wording(wordings.all(), last, models, site)
         if standing is None:
             continue
-        places = {answer.model: answer.answered.places for answer in standing.answers}
+        places = {answer.model: answer.answer.places for answer in standing.answers}
         first, is_tied = merged_first(places.values(), slugs)
         current = {model: runs[standing.question, model] for model in places}
         comparison = Comparison(list(current.values()), slugs)
         level = comparison.level(first, tied=is_tied)
         # Leaders of another question are another succession.
-        change = leaders.setdefault(standing.question, Leaders()).next(date, current, comparison)
+        leader = leaders.setdefault(standing.question, LeaderTracker())
+        change = leader.next(date, current, comparison)
         yield Round(date, standing.question, first, level, change)
 
 
@@ -119,8 +121,8 @@ def track_record(categories: Iterable[Sequence[Round]], closed: str) -> TrackRec
     return TrackRecord(agreed, until)
 
 
-class Leaders:
-    """The leader that stood alone last, and what spoke for it; rounds are given oldest first."""
+class LeaderTracker:
+    """The last product that led alone, and the means by which it did; rounds come oldest first."""
 
     def __init__(self) -> None:
         self._leader: ProductId | None = None

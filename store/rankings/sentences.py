@@ -124,7 +124,7 @@ def category_verdict(board: Leaderboard, name: Name, site: Site, source: str) ->
     top = board.entries[0]
     models = listed(board.models)
     rank = "ranks" if len(board.counted) == 1 else "collectively rank"
-    tied = [name(product) for product in board.firsts]
+    tied = [name(product) for product in board.winners]
     votes = board.votes
     # Where the wording has a "though" already, the doubt is joined by "and".
     is_behind = not top.tied and votes[top.product] < max(votes.values())
@@ -190,7 +190,7 @@ def _certainty_clause(
 
     The ``link`` to what speaks against it is another one where the clause has a "though" already.
     """
-    sure, firsts = board.certainty, board.firsts
+    sure, firsts = board.certainty, board.winners
     over = f"over {plural(sure.answers, 'answer')}"
     if sure.level == "unmeasured":
         if not sure.is_asked_once:
@@ -208,7 +208,7 @@ def _certainty_clause(
 
 def _lead_in_tie(board: Leaderboard, name: Name) -> str | None:
     """Return which product is ahead of which of those that the latest answers put level."""
-    sure, firsts = board.certainty, board.firsts
+    sure, firsts = board.certainty, board.winners
     behind = [name(product) for product in firsts if product not in sure.contenders]
     if len(firsts) == 1 or not sure.leader or not behind:
         return None
@@ -232,7 +232,7 @@ def _who_named(board: Leaderboard, name: Name) -> str:
     top_name = name(top.product)
     points = f"{top.score} of {PLACES * of}"
     if top.tied:
-        tied = some([name(product) for product in board.firsts], *TIED)
+        tied = some([name(product) for product in board.winners], *TIED)
         who = f"{number_in_words(of)} AI assistant{'' if of == 1 else 's'}"
         return f"{who} put {tied} level at the top with {points} points each"
     if of == 1:
@@ -253,7 +253,7 @@ def _who_named(board: Leaderboard, name: Name) -> str:
 
 def _certainty_in_quote(board: Leaderboard, name: Name) -> str:
     """Return how sure the #1 was, as the end of a quote."""
-    sure, firsts = board.certainty, board.firsts
+    sure, firsts = board.certainty, board.winners
     over = f"over {plural(sure.answers, 'answer')}"
     rivals = [name(product) for product in sure.contenders if product not in firsts]
     if sure.level == "unmeasured":
@@ -284,7 +284,7 @@ def product_verdict(
     level = [other.product for other in board.entries if other.place == entry.place]
     tied_with = [name(product) for product in level if product != entry.product]
     tie = f", level with {some(tied_with)}," if tied_with else ""
-    is_first = entry.product in board.firsts
+    is_first = entry.product in board.winners
     sure = _certainty_clause(board, name, "each assistant") if is_first else ""
     if entry.product in board.certainty.ahead_of_first:
         sure = ", though ahead of its #1 by more than chance over all comparable answers"
@@ -316,14 +316,14 @@ def disagreement(board: Leaderboard, name: Name) -> str | None:
     picks.sort(key=lambda product: -votes[product])  # of equals the higher one, for it is stable
     sides = []
     for product in picks:
-        models = [answer.model for answer in board.counted if answer.answered.first == product]
+        models = [answer.model for answer in board.counted if answer.answer.first == product]
         sides.append(f"{listed(models)} rank{_s(len(models))} {name(product)} #1")
     return "; ".join(sides) + "."
 
 
 def certainty_sentence(board: Leaderboard, name: Name) -> str:
     """Return how sure the published #1 is, as a sentence of its own."""
-    sure, firsts = board.certainty, board.firsts
+    sure, firsts = board.certainty, board.winners
     over = f"over {plural(sure.answers, 'answer')}"
     if sure.level == "unmeasured":
         return _too_few(board)
@@ -378,7 +378,7 @@ def asked(board: Leaderboard) -> str:
     """Return how the answers that count were asked for: over the APIs, with web search or not."""
     sides: dict[bool, list[str]] = {True: [], False: []}
     for answer in board.counted:
-        poll = answer.answered.poll
+        poll = answer.answer.poll
         if not poll.is_invented:  # some assistants search unbidden
             sides[poll.web_search or bool(poll.usage and poll.usage.searches)].append(answer.model)
     on, off = sides[True], sides[False]
@@ -425,7 +425,7 @@ def _all(number: int) -> str:
 
 
 def _caveat(counted: Iterable[CountedAnswer], product: ProductId) -> str | None:
-    polls = (answer.answered.poll for answer in counted if answer.answered.first == product)
+    polls = (answer.answer.poll for answer in counted if answer.answer.first == product)
     return next((poll.caveat for poll in polls if poll.caveat), None)
 
 

@@ -5,7 +5,7 @@ Why: store/README.md, As of.
 
 from collections.abc import Callable, Sequence
 
-from store.counting import LineIndex, under_present_names
+from store.category_history import LineIndex, under_present_names
 from store.ledger import LedgerEntry, day_after
 from store.line_codec import POLL_DECODER
 from store.rankings import aggregates, leaderboards
@@ -87,7 +87,7 @@ def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leader
         HistoryError: ``lines`` cannot read a file just now.
     """
     polls, category = _polls_until(snapshot, slug, day, lines), snapshot.aggregates[slug].category
-    past = aggregates.read(slug, category, polls, snapshot.names)
+    past = aggregates.gather(slug, category, polls, snapshot.names)
     named = snapshot.products.keys() & past.resolved.values()  # what was only missed has no page
     slugs = {id_: snapshot.products[id_].slug for id_ in named}
     return leaderboards.board(past, snapshot.models, snapshot.catalogue.site, slugs)

@@ -12,8 +12,8 @@ import msgspec
 from flask import Flask, Response, current_app, request
 from msgspec import Struct
 
-from store.counting import doubt_clock, latest_time
-from store.ledger import Present
+from store.category_history import doubt_clock, latest_time
+from store.ledger import ProvisionalHead
 from store.publishing import manifest
 from store.rankings.poll_states import ScheduleState, outage
 from store.records import Problem, Severity
@@ -59,7 +59,7 @@ class Health(Struct, frozen=True, rename="camel"):
     damage: Damage
     problem_count: int
     problems: tuple[str, ...]
-    history: Present
+    history: ProvisionalHead
 
 
 def register(app: Flask, store: Store) -> None:
@@ -128,7 +128,7 @@ def examine(
         damage=Damage(len(damaged), sum(map(len, damaged))),
         problem_count=len(problems),
         problems=tuple(map(str, problems[:SHOWN])),
-        history=snapshot.present,
+        history=snapshot.provisional_head,
     )
 
 

@@ -132,13 +132,13 @@ def category_items(
             title=board.category.title,
             updated=board.updated,
             level=board.certainty.level,
-            first=[view.name(product) for product in board.firsts],
-            tied=len(board.firsts) > 1,
+            first=[view.name(product) for product in board.winners],
+            tied=len(board.winners) > 1,
             api=view.at.category(board.slug),
         )
         for board in (topic.leaderboards if topic else view.snapshot.summary.ranked)
         if query.level in (None, board.certainty.level)
-        and query.tied in (None, len(board.firsts) > 1)
+        and query.tied in (None, len(board.winners) > 1)
     ]
 
 
@@ -178,7 +178,7 @@ def get_instruments(view: View, query: Query) -> InstrumentList:  # noqa: ARG001
     """
     snapshot = view.snapshot
     counted = Counter(
-        answer.answered.key.instrument
+        answer.answer.key.instrument
         for board in snapshot.summary.ranked
         for answer in board.counted
     )

@@ -86,18 +86,18 @@ def verdict_shape(view: View, board: Leaderboard, day: str | None = None) -> wir
         agreement=_agreement(view, board),
         certainty=_certainty(view, board),
         rules=wire.Rules(agree=sum(board.rules.values()), of=len(board.rules)),
-        response=wire.ResponseRate(answered=board.answered, of=board.asked),
+        response=wire.ResponseRate(answered=board.answers, of=board.polls),
         combined=_combined(view, board),
         per_model={answer.model: _picks(view, answer) for answer in board.counted},
         missed_by_model={
             answer.model: _missed(view, answer)
             for answer in board.counted
-            if answer.answered.poll.missed  # documented: only models that named one are keys
+            if answer.answer.poll.missed  # documented: only models that named one are keys
         },
         answers={
             answer.model: wire.AnswerStamp(
-                polled_at=answer.answered.poll.polled_at,
-                poll=answer.answered.poll.id,
+                polled_at=answer.answer.poll.polled_at,
+                poll=answer.answer.poll.id,
                 stale=answer.stale,
             )
             for answer in board.counted
@@ -213,20 +213,20 @@ def _picks(view: View, answer: CountedAnswer) -> list[wire.ModelPick]:
             reason=pick.reason,
             own_maker=_is_own(view, answer.model, products[id_]),
         )
-        for id_, pick in answer.answered.picks.items()
+        for id_, pick in answer.answer.picks.items()
     ]
 
 
 def _missed(view: View, answer: CountedAnswer) -> list[wire.MissedProduct]:
     # What was only missed, and never ranked, has no page.
-    products = map(view.snapshot.products.get, answer.answered.missed)
+    products = map(view.snapshot.products.get, answer.answer.missed)
     return [
         wire.MissedProduct(
             product=product.name if product else miss.product,
             slug=product.slug if product else None,
             reason=miss.reason,
         )
-        for miss, product in zip(answer.answered.poll.missed, products, strict=True)
+        for miss, product in zip(answer.answer.poll.missed, products, strict=True)
     ]
 
 
@@ -246,7 +246,7 @@ def _product_entry(view: View, board: Leaderboard, entry: Entry) -> wire.Product
         fixes=[
             wire.Fix(model=answer.model, fix=fix)
             for answer in board.counted
-            if (pick := answer.answered.picks.get(entry.product))
+            if (pick := answer.answer.picks.get(entry.product))
             for fix in pick.fixes
         ],
         api=view.at.category(board.slug),

@@ -81,7 +81,7 @@ def colours(board: Leaderboard) -> dict[ProductId, int]:
 def squares_now(board: Leaderboard) -> list[Square]:
     """Return one square for each assistant's counted answer; ``None`` for one that is missing."""
     numbers = colours(board)
-    counted = [numbers.get(answer.answered.first, 0) for answer in board.counted]
+    counted = [numbers.get(answer.answer.first, 0) for answer in board.counted]
     return [*counted, *(None for _ in board.missing)]
 
 
@@ -155,8 +155,8 @@ def _when(board: Leaderboard, day: str | None) -> str:
 def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name, when: str) -> str:
     """Return what the level rests on, for people; also that first places would say otherwise."""
     sure = board.certainty
-    if sure.level == "unmeasured" and len(board.firsts) == 1:
-        is_most = board.votes[board.firsts[0]] == max(board.votes.values())
+    if sure.level == "unmeasured" and len(board.winners) == 1:
+        is_most = board.votes[board.winners[0]] == max(board.votes.values())
         is_level = any(e.score == board.entries[0].score for e in board.entries[1:])
         most_points = (
             "no other product has more points"
@@ -165,11 +165,11 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name, when: 
         )
         points = "" if is_most else f", but {most_points}"
         return f"{_votes(board, when if when == 'then' else '')}{points}. {_once(board)}"
-    shown = {*board.firsts}
+    shown = {*board.winners}
     if sure.level == "contradicted":
         said = _contradicted(board, firsts, name)
         shown.add(sure.ahead_of_first[0])
-    elif len(board.firsts) > 1:
+    elif len(board.winners) > 1:
         said = _tie(board, firsts, name)
     elif sure.level == "clear":
         said = _clear(board, firsts, when)
@@ -201,9 +201,9 @@ def _clear(board: Leaderboard, firsts: Counter[ProductId], when: str) -> str:
 
 def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
     """Return what the latest answers say, and what all of them say against it."""
-    first = listed([name(product) for product in board.firsts])
+    first = listed([name(product) for product in board.winners])
     latest = f"The latest answers put {first} first, but"
-    if board.votes.keys().isdisjoint(board.firsts):
+    if board.votes.keys().isdisjoint(board.winners):
         latest = f"No latest answer names {first} first, though it has the most points in them;"
     rival, answers = board.certainty.ahead_of_first[0], firsts.total()
     ahead = "is ahead of it by more than chance"
@@ -270,15 +270,15 @@ def _either(products: Sequence[ProductId], name: Name) -> str:
 
 def _tie(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
     score, answers = board.entries[0].score, firsts.total()
-    counts = [firsts[product] for product in board.firsts]
+    counts = [firsts[product] for product in board.winners]
     if board.certainty.level == "unmeasured":
         return f"{score} points each. {_once(board)}"
-    others = [product for product in board.certainty.contenders if product not in board.firsts]
+    others = [product for product in board.certainty.contenders if product not in board.winners]
     more = f" Ask again, and {_either(others, name)} may come first as well." if others else ""
     if len(set(counts)) == 1:
         often = f"each came first in {counts[0]} of the last {answers}"
         return f"{score} points each, and {often}.{more}"
-    shares = listed([f"{name(id_)} came first in {firsts[id_]}" for id_ in board.firsts])
+    shares = listed([f"{name(id_)} came first in {firsts[id_]}" for id_ in board.winners])
     return f"{score} points each. Of the last {answers} answers, {shares}.{more}"
 
 

@@ -56,7 +56,7 @@ def changes_json(view: View, query: Query) -> bytes:  # noqa: ARG001
 
 def _changes(view: View, path: str) -> dict[str, Any]:
     """Return the feed of all changes, with the root over all present lines."""
-    present = view.snapshot.present
+    present = view.snapshot.provisional_head
     return {
         "title": f"{view.site.name}: changes of a #1",
         "subtitle": "When an assistant’s #1 for a category becomes another product. The proof over "

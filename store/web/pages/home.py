@@ -54,7 +54,7 @@ def _divided(ranked: Iterable[Leaderboard]) -> list[Leaderboard]:
     split = [b for b in measured if b.agreement and b.agreement.label != "unanimous"]
     split.sort(key=_gap)
     # Read backwards, the dict ends with the closest ranking of each kind.
-    kinds = {level_in_words(board) + str(len(board.firsts) > 1): board for board in split[::-1]}
+    kinds = {level_in_words(board) + str(len(board.winners) > 1): board for board in split[::-1]}
     chosen = [*kinds.values(), *(board for board in split if board not in kinds.values())]
     return sorted(chosen[:RACES], key=_gap)
 
@@ -72,8 +72,8 @@ def _overlap(board: Leaderboard) -> float:
 def _leaders(board: Leaderboard, view: View) -> str:
     """Return who leads a ranking, in a few words: those that cannot be told apart, or how many."""
     contenders = [view.name(product) for product in board.certainty.contenders]
-    if len(board.firsts) > 1:
-        return listed([view.name(product) for product in board.firsts])
+    if len(board.winners) > 1:
+        return listed([view.name(product) for product in board.winners])
     leader = view.name(board.entries[0].product)
     if board.certainty.level == "contradicted":
         return f"{leader} now, {view.name(board.certainty.ahead_of_first[0])} before"

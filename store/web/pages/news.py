@@ -83,7 +83,7 @@ def _first_choices(
     changed: list[ChangedChoice] = []
     unchanged: dict[ProductId, list[str]] = {}
     silent: list[str] = []
-    old, new = ({a.model: a.answered for a in ranking.counted} for ranking in (before, after))
+    old, new = ({a.model: a.answer for a in ranking.counted} for ranking in (before, after))
     asked = _instruments(before), _instruments(after)
     for model in view.snapshot.models:
         first, now = old.get(model), new.get(model)
@@ -115,7 +115,7 @@ def _obstacle(before: Leaderboard, after: Leaderboard) -> str | None:
 
 
 def _instruments(board: Leaderboard) -> dict[str, str | None]:
-    return {answer.model: answer.answered.key.instrument for answer in board.counted}
+    return {answer.model: answer.answer.key.instrument for answer in board.counted}
 
 
 def _support(board: Leaderboard, model: str, now: ProductId, before: ProductId, view: View) -> str:
@@ -132,14 +132,14 @@ def _support(board: Leaderboard, model: str, now: ProductId, before: ProductId, 
 
 def _leader(before: Leaderboard, after: Leaderboard, obstacle: str | None, view: View) -> str:
     """Return whether another product leads the merged ranking than before."""
-    names = listed([view.name(product) for product in after.firsts])
-    verb = "leads" if len(after.firsts) == 1 else "lead"
+    names = listed([view.name(product) for product in after.winners])
+    verb = "leads" if len(after.winners) == 1 else "lead"
     if obstacle:
         return f"{obstacle}: {names} {verb}."
-    if set(before.firsts) == set(after.firsts):
+    if set(before.winners) == set(after.winners):
         return f"{names} still {verb}."
-    did = f"{names} now {verb}; before, {listed([view.name(id_) for id_ in before.firsts])} did."
-    old, new = ({a.model: a.answered.first for a in board.counted} for board in (before, after))
+    did = f"{names} now {verb}; before, {listed([view.name(id_) for id_ in before.winners])} did."
+    old, new = ({a.model: a.answer.first for a in board.counted} for board in (before, after))
     return f"{did} No assistant changed its first choice: lower places did." if old == new else did
 
 

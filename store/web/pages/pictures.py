@@ -123,14 +123,14 @@ def ranking(view: View, query: OfCategory) -> dict[str, Any]:
 def _card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str, Any]:
     """Return the lines of the card of a verdict, each cut to fit."""
     room = CARD[0] - 120
-    names = listed([view.snapshot.products[product].name for product in board.firsts])
+    names = listed([view.snapshot.products[product].name for product in board.winners])
     # The largest at which all names stand in one line.
     sizes = [size for size in (72, 60, 48) if len(lines(names, size, room, 99)) == 1]
     size = sizes[0] if sizes else 48
     wording = agreement_wording(board, view.name, view.site.stale_after_days)
     return {
         "titles": lines(verdict.title, 44, room, 2),
-        "first": "Most recommended: a tie" if len(board.firsts) > 1 else "Most recommended",
+        "first": "Most recommended: a tie" if len(board.winners) > 1 else "Most recommended",
         "names": lines(names, size, room, 2),
         "size": size,
         "wording": lines(wording[0].upper() + wording[1:] + ".", 30, room, 2),

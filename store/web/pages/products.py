@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from store.counting import under_present_names
+from store.category_history import under_present_names
 from store.line_codec import POLL_DECODER
 from store.rankings.merging import PLACES
 from store.rankings.products import ProductProfile

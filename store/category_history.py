@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from store.disk import Signature
 from store.files import Catalogue
-from store.history import Log, PollLine, damage
+from store.history import Log, PollLine, damaged_line
 from store.ledger import LedgerEntry
 from store.rankings import aggregates
 from store.rankings.aggregates import CategoryAggregate
@@ -35,7 +35,7 @@ class LineIndex(Struct, frozen=True):
     ``models`` are the present names of those who were asked, ``ids`` the polls' ids as numbers.
     ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets, ``line`` counts from 1.
     ``withheld`` has by position why a line is withheld, ``outcomes`` a count by model and outcome.
-    ``open`` are the entries by which lines of open days would be closed.
+    ``open_entries`` are those by which lines of open days would be closed.
     """
 
     files: tuple[str, ...]
@@ -47,7 +47,7 @@ class LineIndex(Struct, frozen=True):
     ids: array[int]
     withheld: Mapping[int, Withholding]
     outcomes: Mapping[tuple[str, str], int]
-    open: tuple[LedgerEntry, ...] = ()
+    open_entries: tuple[LedgerEntry, ...] = ()
 
     def newest(self, model: str | None, limit: int, before: int | None = None) -> list[int]:
         """Return the newest positions first: of one model, and ``before`` one, where given."""
@@ -63,7 +63,7 @@ class LineIndex(Struct, frozen=True):
         return None
 
 
-class ReadingBasis(Struct, frozen=True):
+class HistoryBasis(Struct, frozen=True):
     """Everything that a reading follows from except the bytes of its files and products' names."""
 
     files: tuple[str, ...]
@@ -75,20 +75,20 @@ class ReadingBasis(Struct, frozen=True):
 class CategoryHistory(Struct, frozen=True):
     """All that was read from the history files of one category, or of a deleted one.
 
-    ``signatures`` are those of the files as they were read, with ``None`` for a file that is not
-    there. The whole of it is ``None`` while a file cannot be read or has lost lines; the other
-    fields then keep their last values, but for ``poll_states``, or are empty if they would no
-    longer be the same on this basis.
+    ``signatures`` are those of the files when they were read, ``None`` for a file that is not
+    there. While a file cannot be read or has lost lines, ``signatures`` itself is ``None``, and so
+    is ``poll_states``; the other fields keep their last values, or are empty if this basis would
+    give others.
     """
 
     signatures: tuple[Signature | None, ...] | None
-    basis: ReadingBasis
+    basis: HistoryBasis
     damage: tuple[Problem, ...]
     line_index: LineIndex | None = None
     aggregate: CategoryAggregate | None = None
     poll_states: PollStates | None = None
 
-    def holds(self, basis: ReadingBasis, names: Names) -> bool:
+    def holds(self, basis: HistoryBasis, names: Names) -> bool:
         """Return whether all that was read would be the same on this basis and by these names."""
         aggregate = self.aggregate
         return (
@@ -100,7 +100,7 @@ class CategoryHistory(Struct, frozen=True):
 
 def read_category(
     slug: str,
-    basis: ReadingBasis,
+    basis: HistoryBasis,
     names: Names,
     read: Callable[[str], Log],
     before: CategoryHistory | None,
@@ -121,7 +121,7 @@ def read_category(
     line_index = _line_index(logs, ordered, polls, basis)
     withheld = line_index.withheld
     counted = [poll for i, poll in enumerate(polls) if i not in withheld] if withheld else polls
-    aggregate = aggregates.read(slug, basis.category, counted, names)
+    aggregate = aggregates.gather(slug, basis.category, counted, names)
     ever = aggregate.states if counted is polls else None
     return CategoryHistory(
         signatures=tuple(log.signature for log in logs),
@@ -134,7 +134,7 @@ def read_category(
 
 
 def _line_index(
-    logs: Sequence[Log], ordered: Sequence[PollLine], polls: Sequence[Poll], basis: ReadingBasis
+    logs: Sequence[Log], ordered: Sequence[PollLine], polls: Sequence[Poll], basis: HistoryBasis
 ) -> LineIndex:
     files, withheld = basis.files, basis.withheld
     return LineIndex(
@@ -147,7 +147,7 @@ def _line_index(
         ids=array("Q", [int(poll.id, 16) for poll in polls]),
         withheld={i: withheld[poll.id] for i, poll in enumerate(polls) if poll.id in withheld},
         outcomes=Counter((poll.model, poll.failure or "answered") for poll in polls),
-        open=tuple(entry for log in logs for entry in log.open),
+        open_entries=tuple(entry for log in logs for entry in log.open_entries),
     )
 
 
@@ -228,7 +228,7 @@ def sound_polls(
         before: PollLine | None = None
         for stored in log.polls:
             if why := _fault(stored, files, counted, before, withheld):
-                problems.append(damage(log.file, stored.line, why))
+                problems.append(damaged_line(log.file, stored.line, why))
                 continue
             counted[stored.poll.id] = stored
             if stored.poll.id not in withheld:

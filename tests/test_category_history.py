@@ -8,7 +8,7 @@ from builders import answered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.counting import (
+from store.category_history import (
     doubt_clock,
     from_the_future,
     in_order,
