@@ -20,6 +20,11 @@ from store.records import MAX_NAME, Poll, Withholding
 from store.text import DOMAIN_PATTERN, clean
 
 MOST_PICKS = 5
+SHOWN_OF_WITHHELD = (
+    "v", "id", "slug", "model", "polled_at", "question", "served_model", "request_id", "web_search",
+    "instrument", "usage", "latency_ms", "cooldown_until", "crc",
+)  # fmt: skip
+"""The members of a poll that are shown although it is withheld; a new one is not, unless named."""
 FIRST_YEAR, LAST_YEAR = "2020", "9000"
 """Years in which a poll can have been made; arithmetic with such times never overflows."""
 
@@ -156,20 +161,9 @@ def redaction_of(line: bytes) -> tuple[bytes, int] | None:
 
 
 def _without_texts(poll: Poll, withholding: Withholding) -> bytes:
-    return msgspec.json.encode(
-        msgspec.structs.replace(
-            poll,
-            pick=None,
-            ranking=(),
-            reason=None,
-            missed=(),
-            caveat=None,
-            error=f"Withheld since {withholding.date}: {withholding.reason}",
-            failure="withheld",
-            notes=(),
-            withheld=True,
-        )
-    )
+    shown = {name: getattr(poll, name) for name in SHOWN_OF_WITHHELD}
+    error = f"Withheld since {withholding.date}: {withholding.reason}"
+    return msgspec.json.encode(Poll(**shown, error=error, failure="withheld", withheld=True))
 
 
 def _check_time(member: str, text: str) -> None:

@@ -7,6 +7,7 @@ made anew.
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,6 +51,9 @@ _NOT_ON_EVERY_PAGE = (
 
 A change of any other field makes all leaderboards anew.
 """
+_SAID_BY_POLLS = ("aliases", "mentions", "categories", "first_use")
+"""Members of a product's profile that no leaderboard shows; a change of any other makes those anew
+that name the product."""
 
 
 class Snapshot(Struct, frozen=True, weakref=True, dict=True):
@@ -328,16 +332,14 @@ def _leaderboards(old: Snapshot, new: Snapshot) -> dict[str, Leaderboard]:
 
 
 def _renamed(old: Snapshot, new: Snapshot) -> set[ProductId]:
-    """Return the products that are new, gone, or called differently from before."""
-
-    def called(product: ProductProfile | None) -> object:
-        return product and (product.slug, product.name, product.domain, product.maker)
-
+    """Return the products that are new, gone, or differ in more than what polls say of them."""
+    names = [name for name in ProductProfile.__struct_fields__ if name not in _SAID_BY_POLLS]
+    facts = attrgetter(*names)
     return {
         id_
         for id_ in old.products.keys() | new.products.keys()
         if (was := old.products.get(id_)) is not (now := new.products.get(id_))
-        and called(was) != called(now)
+        and (was is None or now is None or facts(was) != facts(now))
     }
 
 

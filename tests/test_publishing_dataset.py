@@ -33,6 +33,7 @@ from store.history import History
 from store.publishing import formats, manifest, tables
 from store.publishing.dataset import DatasetError, Source, catalogue_lines, restore_catalogue
 from store.publishing.directories import is_whole
+from store.records import NearMiss, Pick
 from store.store import Store
 
 needs_parquet = pytest.mark.skipif(not formats.has_parquet(), reason="needs the extra `data`")
@@ -93,6 +94,18 @@ def test_every_poll_and_pick_is_a_row(data: Path) -> None:
     picks = parquet(data, "picks")
     assert len(picks) == 90
     assert {pick["rank"] + pick["points"] for pick in picks} == {6}
+
+
+@needs_parquet
+def test_no_member_of_a_pick_or_a_near_miss_is_left_out(data: Path) -> None:
+    """The columns that hold them in Parquet have every member by its name."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
+
+    written(data)
+    schema = pq.read_schema(data / "dataset/current/polls.parquet")
+    for name, record in (("ranking", Pick), ("missed", NearMiss)):
+        members = tuple(member.name for member in schema.field(name).type.value_type)
+        assert members == record.__struct_fields__
 
 
 @needs_parquet

@@ -1,5 +1,6 @@
 """The five READMEs: what they promise is what there is."""
 
+import ast
 import json
 import re
 import subprocess
@@ -87,6 +88,41 @@ def test_the_table_of_changes_names_files_that_are_there() -> None:
     assert [
         name for name in sorted(named) if not any((root / name).is_file() for root in roots)
     ] == []
+
+
+def _members() -> dict[str, set[str]]:
+    """What modules and classes define, by the name of each."""
+    members: dict[str, set[str]] = {}
+    for file in [*(ROOT / "store").rglob("*.py"), ROOT / "tests/recomputation.py"]:
+        package = file.stem == "__init__"
+        module = file.parent.name if package else file.stem
+        nodes: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]
+        for node in nodes:
+            name = getattr(node, "name", module)
+            for child in ast.walk(node):
+                match child:
+                    case ast.ClassDef() | ast.FunctionDef():
+                        members.setdefault(name, set()).add(child.name)
+                    case ast.Name(ctx=ast.Store()) as assigned:
+                        members.setdefault(name, set()).add(assigned.id)
+                if isinstance(child, ast.ClassDef) and isinstance(node, ast.Module):
+                    nodes.append(child)
+    return members
+
+
+def test_the_table_of_changes_names_what_the_code_defines() -> None:
+    """Each function, class and constant is in the module, or class, that stands before it."""
+    chapter = READMES["store"].partition("\n## Where a change goes\n")[2].partition("\n## ")[0]
+    members = _members()
+    anywhere = set().union(*members.values())
+    named = re.findall(r"`(?:[\w/]*?(\w+)\.)?(\w+)`", chapter)
+    missing = {
+        f"{owner}.{name}"
+        for owner, name in named
+        if name not in ("py", "md", "json", "html", "toml")
+        and name not in (members.get(owner, set()) if owner else anywhere)
+    }
+    assert missing == set()
 
 
 @pytest.mark.parametrize("program", blocks("python"))

@@ -14,9 +14,9 @@ from flask.testing import FlaskClient
 from mcp_rankings import call
 
 from store.line_codec import encode_line
-from store.records import Usage
+from store.records import Poll, Usage
 from store.web.endpoints import MEDIA_TYPES
-from store.web.history import POLL_COLUMNS
+from store.web.history import POLL_COLUMNS, PollRecord
 from store.web.openapi import ENDPOINTS
 
 HISTORY = "/api/v1/history?slug=crm-software"
@@ -136,6 +136,11 @@ def test_csv_of_history_is_one_row_a_poll(reader: FlaskClient) -> None:
     assert (asked_a["inputTokens"], asked_a["usd"], asked_b["usd"]) == ("700", "0.02", "")
     failure = [rows[0][column] for column in ("failure", "product1", "webSearch")]
     assert failure == ["timeout", "", "false"]
+
+
+def test_every_member_of_a_poll_is_documented() -> None:
+    """What a line of history may have stands in the schema of the poll history."""
+    assert PollRecord.__struct_fields__ == Poll.__struct_fields__
 
 
 def test_what_has_rows_takes_a_format() -> None:

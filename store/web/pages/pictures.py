@@ -40,7 +40,7 @@ EMBEDDED_WIDTH = 400
 ROW = 46
 
 _PLAIN = "#56605c"
-_COLOURS = {"clear": "#0b6a63", "contradicted": "#8a4b00"}
+_COLOURS = {"clear": "#0b6a63", "contradicted": "#8a4b00", "open": _PLAIN, "unmeasured": _PLAIN}
 """The colours of a badge, by how sure a #1 is; the page's own."""
 
 _PROBE = (
@@ -82,7 +82,7 @@ def badge(view: View, query: Place) -> bytes:
         view,
         label=label,
         message=message,
-        colour=_COLOURS.get(board.certainty.level, _PLAIN) if is_first else _PLAIN,
+        colour=_COLOURS[board.certainty.level] if is_first else _PLAIN,
         widths=[round(width(text, BADGE_TEXT)) for text in (label, message)],
         alt=f"{product.name}: {message} for {label} ({view.site.name})",
     )
