@@ -94,19 +94,18 @@ def _members() -> dict[str, set[str]]:
     """What modules and classes define, by the name of each."""
     members: dict[str, set[str]] = {}
     for file in [*(ROOT / "store").rglob("*.py"), ROOT / "tests/recomputation.py"]:
-        package = file.stem == "__init__"
-        module = file.parent.name if package else file.stem
-        nodes: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]
-        for node in nodes:
-            name = getattr(node, "name", module)
-            for child in ast.walk(node):
-                match child:
-                    case ast.ClassDef() | ast.FunctionDef():
-                        members.setdefault(name, set()).add(child.name)
-                    case ast.Name(ctx=ast.Store()) as assigned:
-                        members.setdefault(name, set()).add(assigned.id)
-                if isinstance(child, ast.ClassDef) and isinstance(node, ast.Module):
-                    nodes.append(child)
+        module = file.parent.name if file.stem == "__init__" else file.stem
+        bodies = [(module, ast.parse(file.read_text(encoding="utf-8")).body)]
+        for name, body in bodies:
+            defined = members.setdefault(name, set())
+            for statement in body:
+                if isinstance(statement, ast.ClassDef):
+                    bodies.append((statement.name, statement.body))
+                if isinstance(statement, ast.ClassDef | ast.FunctionDef):
+                    defined.add(statement.name)
+                elif isinstance(statement, ast.Assign | ast.AnnAssign):
+                    stored = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+                    defined |= {node.id for node in stored if isinstance(node.ctx, ast.Store)}
     return members
 
 
