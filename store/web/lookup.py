@@ -240,10 +240,11 @@ def product_named(text: str, view: View) -> ProductProfile | None:
 
 def compared_products(query: str, view: View) -> tuple[ProductProfile, ProductProfile] | None:
     """Return the two products in a query such as "is x or y better", each exactly as spelled."""
-    sides = _sides(query)
+    match = _COMPARED.fullmatch(query)
+    sides = match.groups() if match else _BETWEEN.split(query, maxsplit=1)
     if len(sides) != 2:  # noqa: PLR2004 - what stands before and after
         return None
-    before, after = (side.split() for side in sides)
+    before, after = (side.strip(" ?!.,\"'").split() for side in sides)
     # The longest name first: "Alpha One" is another product than "Alpha".
     ends = [" ".join(before[i:]) for i in range(max(0, len(before) - _WORDS), len(before))]
     starts = [" ".join(after[:i]) for i in range(min(len(after), _WORDS), 0, -1)]
@@ -296,9 +297,3 @@ def topic_in(text: str, view: View) -> tuple[str, str | None] | None:
         if len(partly) == 1:
             return partly.pop()
     return None
-
-
-def _sides(query: str) -> list[str]:
-    compared = _COMPARED.fullmatch(query)
-    sides = compared.groups() if compared else _BETWEEN.split(query, maxsplit=1)
-    return [side.strip(" ?!.,\"'") for side in sides]
