@@ -164,10 +164,25 @@ def test_a_changed_entry_ends_a_pause_and_success_forgets_every_failure(openai: 
     assert not files.pause_of(msgspec.structs.replace(who, model="another"), now)
     after = msgspec.structs.replace(who, name="Next", former_names=(openai.name,))
     renamed = msgspec.structs.replace(session.catalogue, assistants=(after,))
-    files.forget_failures("Somebody else", renamed)
+    [batch] = openai.data.batches()
+    other = msgspec.structs.replace(who, name="Somebody else")
+    files.forget_failures(msgspec.structs.replace(batch, assistant=other), renamed)
     assert openai.states == ["failed"]
-    files.forget_failures("Next", renamed)
+    files.forget_failures(msgspec.structs.replace(batch, assistant=after), renamed)
     assert openai.states == []
+
+
+def test_an_older_batch_that_goes_well_ends_no_pause(openai: Queue) -> None:
+    """Its request was sent before what failed, and says nothing of it."""
+    openai.tell(looks=1)
+    openai.begin("c-000")
+    openai.data.later(minutes=1)
+    openai.tell(create="drop")
+    openai.begin("c-001")
+    openai.follow()
+    assert openai.follow().outcomes == {"answered": 1}
+    who = openai.data.batches()[0].assistant
+    assert openai.data.files.pause_of(who, openai.data.now)
 
 
 def test_a_refused_create_costs_nothing(queue: Queue) -> None:

@@ -161,11 +161,11 @@ class BatchFiles:
         until = datetime.fromisoformat(str(last.failed_at)) + lasts
         return Pause(until, last.why or "a batch failed") if until > now else None
 
-    def forget_failures(self, name: str, catalogue: Catalogue) -> None:
-        """Remove what paused the batches of an assistant of this name, once one went well."""
-        present = catalogue.former_names.get(name, name)
+    def forget_failures(self, answered: Batch, catalogue: Catalogue) -> None:
+        """Remove what paused an assistant's batches before one was sent that went well."""
         for batch in self.all():
-            if batch.failed_at and batch.owner(catalogue) == present:
+            is_before = batch.failed_at is not None and batch.failed_at <= answered.intended_at
+            if is_before and batch.owner(catalogue) == answered.owner(catalogue):
                 self.forget(batch)
 
     def _read(self, name: str) -> Batch | None:

@@ -257,7 +257,7 @@ class AssistantBatches:
                 self._summary.reasons[CANCELLED] = f"it is asked without batches {rest}"
         else:
             session.files.forget(batch)
-            session.files.forget_failures(batch.assistant.name, session.catalogue)
+            session.files.forget_failures(batch, session.catalogue)
         session.budget.settle_batch(batch.intended_at[:10], batch.reserved, cost, self._name)
 
     def _record(self, batch: Batch, results: Mapping[str, Response]) -> tuple[list[str], int]:
