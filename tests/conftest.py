@@ -101,7 +101,7 @@ def pytest_collection_finish() -> None:
     Tests make little garbage in cycles: collecting as often as usual is a twentieth of all CPU.
     """
     gc.freeze()
-    gc.set_threshold(20_000, 50, 100)
+    gc.set_threshold(50_000, 50, 100)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -23,10 +23,9 @@ def error(nth: int) -> int:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """One category, three product files, an export made."""
+    """One category, with the schemas of its files."""
     directory = write_data(tmp_path / "data", polls=[answered("A", ["Alpha", "Beta", "Delta"])])
     assert command(directory, "schema").exit_code == 0
-    assert command(directory, "export", str(tmp_path / "tree")).exit_code == 0
     return directory
 
 
@@ -68,6 +67,7 @@ def test_an_init_that_fails_leaves_nothing(
 def test_an_export_that_fails_leaves_the_last_one(data: Path, tmp_path: Path) -> None:
     """What readers are served is whole, the last tree or the next, and no half tree takes room."""
     home, seen = tmp_path / "tree", list[bool]()
+    assert command(data, "export", str(home)).exit_code == 0
     for nth in itertools.count(1):
         append(data, [answered("A", [f"Alpha {nth}"], "2026-11-09T06:00:00Z")])
         before = found_in((home / "current").resolve())
