@@ -50,14 +50,6 @@ def test_the_first_answers_are_the_earliest_whatever_their_order() -> None:
     assert first == {"A": "2026-10-01T06:00:00Z", "B": "2026-10-02T06:00:00Z"}
 
 
-def test_near_misses_are_resolved_but_rank_nothing() -> None:
-    """A product that was only left out is named, and neither mentioned nor sighted."""
-    aggregate = read(answered("A", ["Attio"], missed=["Zoho", "Close"]))
-    assert aggregate.wordings[0].latest["A"].missed == ("zoho-crm", "=close")
-    assert aggregate.ids == {"=attio", "zoho-crm", "=close"}
-    assert set(aggregate.product_stats) == {"=attio"}
-
-
 def test_each_domain_counts_once_for_each_poll() -> None:
     """Two rows of one product with one domain are one poll that gives it."""
     domains = {"Zoho": "zoho.com", "Zoho CRM": "zoho.com", "Attio": None}
@@ -68,18 +60,6 @@ def test_each_domain_counts_once_for_each_poll() -> None:
     )
     assert aggregate.product_stats["zoho-crm"].domains == {"zoho.com": 2, "zoho.eu": 1}
     assert aggregate.product_stats["=attio"].domains == {}
-
-
-def test_the_first_use_of_a_spelling_is_the_earliest_poll() -> None:
-    """Time first, then the model's name, then the rank, in whatever order the polls are read."""
-    early, late = "2026-10-01T06:00:00Z", "2026-10-02T06:00:00Z"
-    for polls in (
-        [answered("B", ["X", "Attio"], early), answered("A", ["X", "Y", "Attio"], early)],
-        [answered("A", ["X", "Y", "Attio"], early), answered("B", ["X", "Attio"], early)],
-    ):
-        aggregate = read(*polls, answered("A", ["Attio"], late))
-        use = aggregate.product_stats["=attio"].spellings["Attio"]
-        assert (use.polled_at, use.model, use.rank) == (early, "A", 3)
 
 
 def test_a_reading_holds_while_every_name_resolves_alike() -> None:

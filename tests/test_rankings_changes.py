@@ -3,18 +3,14 @@
 import datetime as dt
 from itertools import pairwise
 
-import msgspec
 import pytest
-from builders import answered, category
 from hypothesis import given
 from hypothesis import strategies as st
 from leaderboards import answer
 
-from store.rankings import aggregates
 from store.rankings.certainty import wilson
 from store.rankings.changes import Streak, changes, reigns_of, streaks, survival
 from store.rankings.merging import ResolvedAnswer
-from store.rankings.names import Names
 
 START = dt.datetime(2026, 1, 5, 6, tzinfo=dt.UTC)
 
@@ -32,47 +28,6 @@ def weekly(picks: str, model: str = "A", question: str = "What is best?") -> lis
     ]
 
 
-def asking(answers: list[ResolvedAnswer], question: str = "What is best?") -> list[ResolvedAnswer]:
-    """The same answers to this question."""
-    replace = msgspec.structs.replace
-    return [replace(each, key=replace(each.key, question=question)) for each in answers]
-
-
-def test_a_change_names_both_polls_and_the_models_own_reason() -> None:
-    """It is known by the poll that brought it, and dated by that one and the one before."""
-    (change,) = changes("pens", reigns_of(weekly("X Y")))
-    assert change.poll == "A 2026-01-12T06:00:00Z"
-    assert (change.slug, change.model) == ("pens", "A")
-    assert (change.previous_at, change.current_at) == (
-        "2026-01-05T06:00:00Z",
-        "2026-01-12T06:00:00Z",
-    )
-    assert change.reason == "A on Y"
-
-
-def test_models_and_questions_are_followed_apart() -> None:
-    """Another model's pick or another wording of the question is no change."""
-    answers = [*weekly("X X"), *weekly("Y Y", "B"), *weekly("Z Z", question="What is finest?")]
-    assert changes("pens", reigns_of(answers)) == ()
-
-
-def test_one_days_answers_are_one_and_the_newest_counts() -> None:
-    """Asking again on the same day neither confirms a change nor is one; the next day does."""
-    monday, later, tuesday = "2026-01-12T06:00:00Z", "2026-01-12T09:00:00Z", "2026-01-13T06:00:00Z"
-    start = weekly("X")
-    twice = [answer("A", "Y", monday), answer("A", "Y", later)]
-    for answers, pick_changes in (
-        (twice, "XY"),
-        ([*twice, answer("A", "Y", tuesday)], "XY!"),
-        ([answer("A", "Y", monday), answer("A", "X", later)], ""),
-        ([answer("A", "Y", monday), answer("A", "Z", later)], "XZ"),
-    ):
-        found = changes("pens", reigns_of([*start, *asking(answers)]))
-        assert (
-            " ".join(f"{c.previous}{c.current}{'!' * c.confirmed}" for c in found) == pick_changes
-        )
-
-
 def test_a_day_that_comes_twice_stands_where_its_newest_answer_does() -> None:
     """The order is that of appending, whatever days the answers bear."""
     first, second = "2026-01-05T06:00:00Z", "2026-01-12T06:00:00Z"
@@ -81,27 +36,10 @@ def test_a_day_that_comes_twice_stands_where_its_newest_answer_does() -> None:
     assert (change.previous, change.current) == ("Y", "Z")
 
 
-def test_a_question_that_comes_back_is_compared_with_its_own_last_answer() -> None:
-    """The previous poll is that of the same question, however many others lie between."""
-    old, new = weekly("X X Y", question="Old?"), weekly("Z Z Z", question="New?")
-    found = changes("pens", reigns_of([old[0], new[1], old[2]]))
-    assert [(c.previous, c.current, c.previous_at) for c in found] == [
-        ("X", "Y", "2026-01-05T06:00:00Z")
-    ]
-
-
 def test_changes_come_in_the_order_of_time() -> None:
     """Over all models, the earlier change first."""
     found = changes("pens", reigns_of([*weekly("X X Y"), *weekly("X Y Y", "B")]))
     assert [change.model for change in found] == ["B", "A"]
-
-
-def test_a_reign_lasts_until_another_product_takes_over() -> None:
-    """Its polls in a row are counted; the last of a sequence is not over."""
-    found = streaks(reigns_of(weekly("X X Y X")))
-    assert [(r.polls, r.over) for r in found] == [(2, True), (1, True), (1, False)]
-    assert [r.followed for r in found] == [2, 1, 0]
-    assert found[0].end == "2026-01-12T06:00:00Z"
 
 
 def test_first_places_stand_as_kaplan_and_meier_say() -> None:
@@ -128,15 +66,6 @@ def test_first_places_stand_as_kaplan_and_meier_say() -> None:
     assert survival([], 5) == []
 
 
-def test_without_unfinished_ones_first_places_stand_as_counted() -> None:
-    """Then the share is the plain one, and so is its interval, to its ends."""
-    found = survival([Streak("", polls, over=True) for polls in (1, 2, 2, 4)], 9)
-    assert [step.share for step in found] == pytest.approx([0.75, 0.25, 0.25, 0])
-    assert [step.interval for step in found] == [
-        pytest.approx(wilson(standing, of)) for standing, of in ((3, 4), (1, 4), (1, 4), (0, 1))
-    ]
-
-
 @given(st.lists(st.sampled_from("XYZ"), min_size=1, max_size=12))
 def test_changes_follow_the_definition(picks: list[str]) -> None:
     """One change for each pair of neighbours that differ; confirmed by walking through them."""
@@ -152,13 +81,3 @@ def test_changes_follow_the_definition(picks: list[str]) -> None:
             stable = now if confirmed[-1] else stable
     assert [change.confirmed for change in found] == confirmed
     assert sum(streak.polls for streak in streaks(sequences)) == len(picks)
-
-
-def test_another_instrument_is_no_change_of_mind() -> None:
-    """Answers that were asked for in another way are never compared."""
-    polls = [
-        answered("A", [name], f"2026-10-0{day}T06:00:00Z", instrument=str(day > 2) * 2)
-        for day, name in enumerate("XXYY", start=1)
-    ]
-    aggregate = aggregates.gather("crm-software", category(), polls, Names({}))
-    assert aggregate.changes == ()

@@ -108,13 +108,6 @@ def test_cells_are_those_that_list_the_product_in_either_window() -> None:
     assert (found.mentions, found.mentions_before, found.cells) == (7, 5, 9)
 
 
-def test_a_cell_polled_in_one_window_only_counts_in_neither() -> None:
-    """Only pairs of polls compare like with like."""
-    cells = cell("X", None), cell(None, "X"), cell("X", "X")
-    found = trend(cells)
-    assert (found.mentions, found.mentions_before, found.cells) == (1, 1, 1)
-
-
 def test_windows_are_seven_days_and_the_seven_before() -> None:
     """The current window ends with the newest poll's day; a day further back is another window."""
     days = [TODAY - dt.timedelta(days=age) for age in (6, 7, 13, 14)]

@@ -46,18 +46,6 @@ def test_the_newest_answer_is_the_one_appended_last() -> None:
     assert counting(odd, "A", "B") == [("A", False), ("B", False)]
 
 
-def test_a_category_that_nobody_polls_keeps_its_ranking() -> None:
-    """Old answers are as good as new ones while none is newer."""
-    assert len(counting(latest(A="01-01", B="01-02"), "A", "B")) == 2
-
-
-def test_only_configured_models_count_in_configured_order() -> None:
-    """A retired model neither counts nor makes the others look old."""
-    answers = latest(A="01-01", Retired="11-01", B="01-02")
-    assert counting(answers, "B", "A", "Never asked") == [("B", False), ("A", False)]
-    assert counting(answers, "Never asked") == []
-
-
 @given(BOARDS, st.randoms(use_true_random=False))
 def test_the_order_of_the_models_changes_nothing_but_the_quote(
     lists: dict[str, list[str]], random: Random

@@ -34,19 +34,6 @@ def answers(text: str, start: int = 1, **fields: str) -> list[Poll]:
     return sorted(polls, key=lambda poll: poll.polled_at)
 
 
-def test_another_leader_is_announced_once_it_stands_alone() -> None:
-    """Not while several cannot be told apart, nor where the same one leads again."""
-    text = " · ".join(["X " * 6 + "Y " * 60] * 4)
-    changes = [played.leader_change for played in rounds(*answers(text)) if played.leader_change]
-    [change] = changes
-    assert (change.before, change.after, change.cause) == ("=x", "=y", None)
-    levels = [played.level for played in rounds(*answers(text))]
-    assert levels[:2] == ["unmeasured", "unmeasured"]
-    assert levels[5] == "clear"
-    assert levels[6] == "contradicted"
-    assert levels[-1] == "clear"
-
-
 @pytest.mark.parametrize(
     ("versions", "cause"), [("v1 v2", "A"), ("v1 v1", None)], ids=["another version", "none"]
 )
@@ -64,12 +51,6 @@ def test_only_a_version_that_brought_most_of_the_shift_is_named(
     [change] = [change for change in found if change]
     assert (change.before, change.after) == ("=x", "=y")
     assert (change.cause and change.cause.model) == cause
-
-
-def test_a_day_without_an_answer_that_counts_is_no_round() -> None:
-    """Pace are days with answers of configured assistants, failures and others left out."""
-    found = rounds(*answers("XY . XY · . . XY"), *answers(". . . XY", 4), models="AB")
-    assert [played.date for played in found] == ["2026-09-01", "2026-09-03", "2026-09-07"]
 
 
 def test_our_record_compares_closed_rounds_of_one_question() -> None:
