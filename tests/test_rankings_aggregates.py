@@ -62,6 +62,18 @@ def test_each_domain_counts_once_for_each_poll() -> None:
     assert aggregate.product_stats["=attio"].domains == {}
 
 
+def test_the_first_use_of_a_spelling_is_the_earliest_poll() -> None:
+    """Time first, then the model's name, then the rank, in whatever order the polls are read."""
+    early, late = "2026-10-01T06:00:00Z", "2026-10-02T06:00:00Z"
+    for polls in (
+        [answered("B", ["X", "Attio"], early), answered("A", ["X", "Y", "Attio"], early)],
+        [answered("A", ["X", "Y", "Attio"], early), answered("B", ["X", "Attio"], early)],
+    ):
+        aggregate = read(*polls, answered("A", ["Attio"], late))
+        use = aggregate.product_stats["=attio"].spellings["Attio"]
+        assert (use.polled_at, use.model, use.rank) == (early, "A", 3)
+
+
 def test_a_reading_holds_while_every_name_resolves_alike() -> None:
     """Other product files matter only if they claim a name that was used here."""
     aggregate = read(answered("A", ["Attio", "Zoho"]))
