@@ -324,7 +324,7 @@ class History:
             raise HistoryError(f"{path.name}: the poll cannot be recorded: {error}") from error
 
     def _check_day_open(self, time: str) -> None:
-        if (day := time[:10]) <= (closed := self.ledger.closed):
+        if (day := time[:10]) <= (closed := self.ledger.last_closed_day):
             raise HistoryError(
                 f"a poll of {time} cannot be added: {closed} and all days before are closed; mend "
                 "this machine's clock, or, if it was wrong then, flask check --reopen "

@@ -118,16 +118,16 @@ class Ledger(Struct):
 
     ``newest`` has each file's newest entry, ``ends`` the day and line count of each entry of a file
     from its newest acceptance on, ``accepted`` that acceptance. ``heads`` are those that close
-    days; ``closed`` is the newest of these days, an empty string where there is none. ``pending``
-    are the entries that no head covers yet; ``root`` commits to every entry; ``lines`` counts all
-    lines that entries cover.
+    days; ``last_closed_day`` is the newest of them, empty where there is none. ``pending`` are the
+    entries that no head covers yet; ``root`` commits to every entry; ``lines`` counts all lines
+    that entries cover.
     """
 
     newest: dict[str, LedgerEntry] = {}
     ends: dict[str, list[tuple[str, int]]] = {}
     accepted: dict[str, LedgerEntry] = {}
     heads: list[Head] = []
-    closed: str = ""
+    last_closed_day: str = ""
     pending: list[LedgerEntry] = []
     root: str = empty_entry("proof/ledger").chain
     lines: int = 0
@@ -144,7 +144,7 @@ class Ledger(Struct):
         """Return the days under which the closed lines of a file were closed, line by line."""
         days: list[str] = []
         for day, lines in sorted(self.ends.get(file, ())):
-            if day <= self.closed:
+            if day <= self.last_closed_day:
                 days += [day] * (lines - len(days))
         return days
 
@@ -161,7 +161,7 @@ class Ledger(Struct):
         a line dated far ahead keeps no other open. A line without a time counts for the day of the
         line before it, a line dated on a closed day for the day after the last closed one.
         """
-        last, first, entries = self.last(file), day_after(self.closed), list[LedgerEntry]()
+        last, first, entries = self.last(file), day_after(self.last_closed_day), list[LedgerEntry]()
         for line in lines:
             last = extend(last, line)
             day = max(last.day, first)
@@ -193,7 +193,7 @@ class Ledger(Struct):
         else:
             self.heads.append(head)
             self.pending = []
-        self.closed = max((head.day for head in self.heads), default="")
+        self.last_closed_day = max((head.day for head in self.heads), default="")
 
     def provisional_head(self, entries: Iterable[LedgerEntry]) -> ProvisionalHead:
         """Return what a head would be if these open entries were closed now, day by day."""
@@ -323,7 +323,7 @@ class Proof:
             for file in self._files():
                 entries += ledger.open_entries(file, self._lines(file, ledger.last(file).bytes))
             days = {entry.day for entry in (*entries, *ledger.pending)}
-            for day in sorted(day for day in days if ledger.closed < day <= through):
+            for day in sorted(day for day in days if ledger.last_closed_day < day <= through):
                 self._add(ledger, [entry for entry in entries if entry.day == day])
                 if ledger.pending:  # else the head before has taken the day's acceptances
                     heads.append(ledger.head(day))
@@ -346,7 +346,7 @@ class Proof:
                 ledger = Ledger()
                 for name in (LEDGER, HEADS):
                     set_aside(self._home / name, today)
-            entries, day = list[LedgerEntry](), max(today, day_after(ledger.closed))
+            entries, day = list[LedgerEntry](), max(today, day_after(ledger.last_closed_day))
             for file in files:
                 was = ledger.newest[file].chain if file in ledger.newest else ""
                 last = reduce(extend, self._lines(file, 0), empty_entry(file))
@@ -362,7 +362,7 @@ class Proof:
             OSError: it could not be written.
         """
         with self.locked():
-            if day > self.load().closed:
+            if day > self.load().last_closed_day:
                 raise LedgerError(HEADS, 1, f"{day} is not a closed day")
             self._append(HEADS, [Head(day, reopened=True, reason=reason)])
 

@@ -10,18 +10,18 @@ from typing import get_args
 from msgspec import Struct
 
 from store.files import Catalogue
-from store.rankings import experiments, mentions, products, rounds
+from store.rankings import experiments, mention_trends, products, rounds
 from store.rankings.aggregates import CategoryAggregate
 from store.rankings.agreement import Repeats
 from store.rankings.certainty import Level
 from store.rankings.changes import Change
 from store.rankings.experiments import Experiment
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.mentions import Trend
+from store.rankings.mention_trends import Trend
 from store.rankings.names import ProductId, key
 from store.rankings.products import ProductProfile
 from store.rankings.rounds import TrackRecord
-from store.records import Topic
+from store.records import Category, Topic
 from store.search import Document, Index
 
 _EPOCH = "1970-01-01"  # stands for the newest day where there is no poll; no window holds any
@@ -76,7 +76,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
 
     ``models`` are the configured assistants, ``retired`` those only in history;
     ``assistant_makers`` are the key of each assistant's company, by assistant. ``ranked`` is by
-    title, ``mentioned`` most mentioned first, ``closed`` the last closed day, empty if none is.
+    title, ``mentioned`` most mentioned first, ``last_closed_day`` is empty if none is.
     ``successes`` counts successful polls, those of deleted categories too; ``tracked`` counts
     categories with at least one. ``aggregates`` stay for the figures made on first use; ``living``
     are those of categories that are not deleted.
@@ -91,7 +91,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
     tracked: int
     last_poll: str | None
     mentioned: tuple[ProductProfile, ...]
-    closed: str
+    last_closed_day: str
     retired: tuple[str, ...]
     category_redirects: Mapping[str, str]
     index: Index
@@ -116,7 +116,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
     @cached_property
     def track_record(self) -> TrackRecord:
         """Our own record of whether the next round of a category had the same #1."""
-        return rounds.track_record([board.rounds for board in self.ranked], self.closed)
+        return rounds.track_record([board.rounds for board in self.ranked], self.last_closed_day)
 
     @cached_property
     def repeats(self) -> dict[str, list[Repeats]]:
@@ -137,7 +137,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
         """The trend of each product's mentions from one week to the next."""
         today = dt.date.fromisoformat((self.last_poll or _EPOCH)[:10])
         first_mentions = {p.id: dt.date.fromisoformat(p.first_mention[:10]) for p in self.mentioned}
-        return mentions.trends([a.recent for a in self.living], today, first_mentions)
+        return mention_trends.trends([a.recent for a in self.living], today, first_mentions)
 
     @cached_property
     def levels(self) -> dict[Level, tuple[Leaderboard, ...]]:
@@ -205,7 +205,7 @@ def summarise(
     aggregates: Mapping[str, CategoryAggregate],
     leaderboards: Mapping[str, Leaderboard],
     named: Mapping[ProductId, ProductProfile],
-    closed: str,
+    last_closed_day: str,
     before: SiteSummary | None,
 ) -> SiteSummary:
     """Summarise all categories and leaderboards; the same titles keep the search index of before.
@@ -225,7 +225,7 @@ def summarise(
         if former not in catalogue.categories
     }
     searched = (
-        tuple([_document(board) for board in ranked]),
+        tuple([document(board.slug, board.category) for board in ranked]),
         tuple([Document(p.slug, (p.name, *p.aliases), p.domain) for p in by_slug]),
         catalogue.synonyms,
         catalogue.words,
@@ -241,7 +241,7 @@ def summarise(
         tracked=sum([aggregate.successes > 0 for aggregate in living.values()]),
         last_poll=max(times, default=None),
         mentioned=tuple(sorted(by_slug, key=attrgetter("mentions"), reverse=True)),
-        closed=closed,
+        last_closed_day=last_closed_day,
         retired=tuple(sorted(asked.difference(models))),
         category_redirects=redirects,
         # An index takes a second of CPU; one that differs little takes over the rest.
@@ -280,11 +280,10 @@ def ranked_topics(
     )
 
 
-def _document(board: Leaderboard) -> Document:
+def document(slug: str, category: Category) -> Document:
     """Return a category as search finds it."""
-    category = board.category
     titles = (category.title, *category.aliases)
-    return Document(board.slug, titles, situations=category.situations)
+    return Document(slug, titles, situations=category.situations)
 
 
 def _profile(

@@ -217,7 +217,7 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
         snapshot,
         leaderboards=boards,
         summary=summarise(
-            catalogue, snapshot.aggregates, boards, profiles, ledger.closed, old.summary
+            catalogue, snapshot.aggregates, boards, profiles, ledger.last_closed_day, old.summary
         ),
         board_steps=_board_steps(old, snapshot, boards),
     )

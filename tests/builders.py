@@ -29,7 +29,7 @@ from store.snapshot import Snapshot
 from store.store import Store
 from store.web import listings, trends, verdicts
 from store.web.endpoints import Endpoint
-from store.web.queries import AsOf, Categories, Changes, OfProduct, Query, Tabular
+from store.web.queries import AsOf, Categories, Changes, Mentions, OfProduct, Query
 from store.web.view import View
 
 _MADE: WeakKeyDictionary[Store, dict[str, tuple[int, Made]]] = WeakKeyDictionary()
@@ -279,7 +279,7 @@ def documents(store: Store) -> dict[str, Made]:
     queries: tuple[tuple[Endpoint, Query], ...] = (
         (listings.list_categories, Categories()), (listings.list_topics, Query()),
         (listings.get_labs, Query()),
-        (trends.get_changes, Changes()), (trends.get_mentions, Tabular()),
+        (trends.get_changes, Changes()), (trends.get_mentions, Mentions()),
     )  # fmt: skip
     step = view.snapshot.step
     return _held(store, view, [(each, query, step, "") for each, query in queries])

@@ -20,7 +20,7 @@ from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.session import Summary
 
 
-def carry_out(order: dict[str, Any], directory: Path, url: str, name: str) -> None:
+def ask_in_passes(order: dict[str, Any], directory: Path, url: str, name: str) -> None:
     """One order, which an alarm ends as ``kill -9`` would."""
     data = PollingWorld(directory, url)
     data.now = datetime.fromisoformat(order["now"])
@@ -44,7 +44,7 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             try:
-                carry_out(json.loads(line), directory, url, name)
+                ask_in_passes(json.loads(line), directory, url, name)
             except BaseException:  # noqa: BLE001 - a child ends here, whatever it met
                 traceback.print_exc()
                 os._exit(1)

@@ -131,7 +131,7 @@ def test_no_order_of_times_leaves_a_day_open_or_a_line_unclosed(days: list[str],
         ledger.take_entry(entry)
         ledger.take_head(ledger.head(entry.day))
     data = b"".join(lines)
-    closed, size = ledger.closed, ledger.last("x").bytes
+    closed, size = ledger.last_closed_day, ledger.last("x").bytes
     entries = ledger.open_entries("x", stamps(data[size:]))
     assert [e.day for e in entries] == sorted({e.day for e in entries})
     assert all(e.day > closed for e in entries)
@@ -150,7 +150,7 @@ def test_a_line_far_ahead_closes_nothing_and_holds_up_nobody(tmp_path: Path) -> 
     proof = Proof(data)
     proof.close("2026-01-02")
     ledger = proof.load()
-    assert (ledger.closed, ledger.last("drone").lines) == ("2026-01-02", 1)
+    assert (ledger.last_closed_day, ledger.last("drone").lines) == ("2026-01-02", 1)
     with (data / "history/drone.jsonl").open("ab") as file:
         file.write(line("2026-01-03") + b"\n")
     proof.close("2026-01-03")
@@ -319,7 +319,7 @@ def test_a_day_that_was_closed_too_early_can_be_opened_again(tmp_path: Path) -> 
     proof, history = Proof(data), History(data / "history")
     proof.close("2026-01-03")
     proof.reopen("2026-01-02", "the clock was a day ahead")
-    assert proof.load().closed == "2026-01-01"
+    assert proof.load().last_closed_day == "2026-01-01"
     history.append([answered("A", ["Y"])], "2026-01-02T23:00:00Z")
     assert [head.day for head in proof.close("2026-01-02")] == ["2026-01-02"]
     ledger = proof.load()
@@ -384,7 +384,7 @@ def test_acceptances_of_several_days_close_under_one_head(tmp_path: Path) -> Non
     for day in ("2026-01-04", "2026-01-05"):
         proof.accept(["vpn"], "the disk died", day)
     assert [head.day for head in proof.close("2026-01-09")] == ["2026-01-04"]
-    assert proof.load().closed == "2026-01-04"
+    assert proof.load().last_closed_day == "2026-01-04"
 
 
 def test_every_ledger_that_could_not_be_read_is_kept(tmp_path: Path) -> None:
@@ -467,10 +467,11 @@ def test_a_line_of_an_impossible_year_bears_no_day(tmp_path: Path) -> None:
     line = path.read_bytes()
     path.write_bytes(line.replace(b"2026-11-02T", b"1026-11-02T") + line)
     Proof(directory).close("2026-11-09")
-    assert Proof(directory).load().closed == "2026-11-02"
+    assert Proof(directory).load().last_closed_day == "2026-11-02"
 
 
 def test_lines_of_a_day_without_a_head_are_not_closed() -> None:
     """A writer that died between ledger and head has closed nothing."""
-    ledger = Ledger(closed="2026-11-02", ends={"crm": [("2026-11-02", 2), ("2026-11-03", 5)]})
+    ends = {"crm": [("2026-11-02", 2), ("2026-11-03", 5)]}
+    ledger = Ledger(last_closed_day="2026-11-02", ends=ends)
     assert ledger.days_closed("crm") == ["2026-11-02"] * 2

@@ -23,9 +23,9 @@ from store.polls.asking import (
     FOLDER,
     ask,
     encode_instrument,
+    estimate_reserve,
     poll_of,
     read_result,
-    reserve_of,
 )
 from store.polls.due import Pair
 from store.polls.providers import PROVIDERS
@@ -59,7 +59,7 @@ def asked(
     sender = Sender(who, threading.Event(), secret=CANARY, limits=Limits(attempts=1))
     purse = account or budget()
     pair = Pair("crm-software", category(), who)
-    charge = Charge(purse, reserve_of(who, pair.category.question))
+    charge = Charge(purse, estimate_reserve(who, pair.category.question))
     reply = ask(pair, sender, charge) if charge.reserve() else None
     if reply is None:
         return None

@@ -370,12 +370,12 @@ def test_a_batch_of_who_left_is_named_and_collected(openai: Queue) -> None:
     models = openai.data.directory / "models.json"
     models.write_text(models.read_text().replace('"name": "GPT"', '"name": "New"'))
     session = openai.data.session()
-    assert session.files.owners_gone(session.catalogue) == ["GPT"]
+    assert session.batches.owners_gone(session.catalogue) == ["GPT"]
     status = command(openai.data.directory, "poll", "--status", environ={"POLL_TEST_KEY": CANARY})
     assert '"GPT" has a batch on its way and is no longer in models.json' in status.output
     assert 'warning: "GPT" has a batch on its way' in command(openai.data.directory, "check").output
     assert openai.follow().outcomes["answered"] == 3
-    assert session.files.owners_gone(session.catalogue) == []
+    assert session.batches.owners_gone(session.catalogue) == []
 
 
 def test_equal_shares_of_a_limit(tmp_path: Path, server: Batching) -> None:

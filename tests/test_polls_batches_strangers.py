@@ -22,7 +22,7 @@ from processes import free_port, reached, until
 from store.polls.asking import request_for
 from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.providers import PROVIDERS, queue_of
-from store.polls.providers.provider import Items, Queue, Remote, Response
+from store.polls.providers.provider import Items, Queue, RemoteBatch, Response
 from store.polls.session import Summary
 from store.records import Assistant
 
@@ -143,7 +143,7 @@ def test_openai_sdk_reads_our_lines_and_we_its_batches() -> None:
         output_file_id="file-2",
     )  # fmt: skip
     remote = queue.read_batch(sample.model_dump(mode="json"))
-    assert remote == Remote(id="batch_1", state="ended", files=("file-2",))
+    assert remote == RemoteBatch(id="batch_1", state="ended", files=("file-2",))
     content = {"type": "output_text", "text": "hello", "annotations": []}
     message = {
         "id": "m", "type": "message", "role": "assistant", "status": "completed",

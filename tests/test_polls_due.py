@@ -211,7 +211,7 @@ def test_a_round_is_counted_with_the_answers_it_lacks(data: Path) -> None:
     stands, pairs = state_in(data), [pair(slug) for slug in ("new", "old", "twin", "never")]
     due = stands.due(pairs, THREE, T)
     assert slugs(due) == ["never", "twin", "new", "old"]
-    rest = Counter(slugs(stands.rest_of_rounds(due, THREE, T)))
+    rest = Counter(slugs(stands.rest_of_series(due, THREE, T)))
     assert rest == {"never": 3, "twin": 3, "new": 2, "old": 2}
 
 

@@ -35,7 +35,7 @@ def meaning(got: Reply) -> str:
     """The kind of a reply, its text read as an answer, and whether it may pass or lasts."""
     said = got.outcome if isinstance(got.outcome, Failure) else read(got.outcome)
     kind = said.kind if isinstance(said, Failure) else "answer"
-    return kind + "+" * got.passing + "!" * got.lasting
+    return kind + "+" * got.is_transient + "!" * got.is_permanent
 
 
 @pytest.mark.parametrize(("api", "name"), CASES)

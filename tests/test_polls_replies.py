@@ -18,7 +18,7 @@ from raw_provider import RawProvider, raw_provider
 from replaying import answer_text, envelope
 
 from store.line_codec import decode_line, encode_line
-from store.polls.asking import UNEXPECTED, ask, poll_of, reserve_of
+from store.polls.asking import UNEXPECTED, ask, estimate_reserve, poll_of
 from store.polls.clocks import Clock
 from store.polls.due import Pair
 from store.polls.providers import PROVIDERS
@@ -49,7 +49,7 @@ class PollSession:
         limits, clock = Limits(total=TOTAL, attempts=1), Clock(lambda: NOW)
         sender = Sender(who, threading.Event(), secret=CANARY, limits=limits, clock=clock)
         budget = Budget(Path(), lambda: "2026-11-20", lambda _: Counter(), run_usd=100)
-        charge = Charge(budget, reserve_of(who, category().question))
+        charge = Charge(budget, estimate_reserve(who, category().question))
         assert charge.reserve()
         answer = ask(Pair("c", category(), who), sender, charge)
         assert isinstance(answer, Reply)

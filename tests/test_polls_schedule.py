@@ -678,14 +678,14 @@ def test_days_close_once_a_provider_confirmed_that_they_are_over(data: Path) -> 
     """Nothing closes by this machine's clock alone, nor the day that a reply's Date is of."""
     closing, clock = DayClosing(data), Clock(lambda: NOON)
     closing.look(clock.confirmed)
-    assert Proof(data).load().closed == ""
+    assert Proof(data).load().last_closed_day == ""
     clock.compare(NOON + timedelta(hours=13), NOON, "A")  # a reply dated tomorrow confirms nothing
     closing.look(clock.confirmed)
-    assert Proof(data).load().closed == ""
+    assert Proof(data).load().last_closed_day == ""
     clock.compare(NOON + timedelta(minutes=9), NOON, "A")
     append(data, [answered("A", ["Product E"], "2026-11-20T06:00:00Z")])
     closing.look(clock.confirmed)
-    assert Proof(data).load().closed == DAYS[-1]
+    assert Proof(data).load().last_closed_day == DAYS[-1]
 
 
 def test_a_reply_that_is_minutes_ahead_closes_no_running_day() -> None:
@@ -720,7 +720,7 @@ def test_a_ledger_that_is_damaged_or_in_the_way_is_told_until_it_is_mended(
     ledger.rmdir()
     ledger.touch()
     closing.look(NOON)
-    assert Proof(data).load().closed == DAYS[-1]
+    assert Proof(data).load().last_closed_day == DAYS[-1]
     assert not closing.reason
 
 
@@ -729,9 +729,9 @@ def test_a_closing_does_not_wait_for_a_copy(data: Path) -> None:
     closing, proof = DayClosing(data), Proof(data)
     with proof.locked(shared=True):
         closing.look(NOON)
-    assert (closing.reason, proof.load().closed) == (None, "")
+    assert (closing.reason, proof.load().last_closed_day) == (None, "")
     closing.look(NOON)
-    assert proof.load().closed == DAYS[-1]
+    assert proof.load().last_closed_day == DAYS[-1]
 
 
 def test_a_fault_of_a_batch_lasts_whatever_its_words_are(caplog: pytest.LogCaptureFixture) -> None:

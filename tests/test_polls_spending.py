@@ -100,7 +100,7 @@ def test_what_is_stated_is_charged_however_large() -> None:
     assert counted(1, 100).notes == ("as before",)
     over = "0.001002 USD were reserved"
     assert counted(2, 100).notes == ("as before", f"it cost 0.001004 USD; {over}")
-    assert not counted(2, 200).lasting
+    assert not counted(2, 200).is_permanent
     for read, made, searches, cost in (
         (3, 200, 0, "0.002006"),
         (1, 1001, 0, "0.010012"),
@@ -108,7 +108,7 @@ def test_what_is_stated_is_charged_however_large() -> None:
         (10**15, 10**15, 0, "1e+09"),
     ):
         reply = counted(read, made, searches)
-        assert reply.lasting
+        assert reply.is_permanent
         why = f"it cost {cost} USD; {over}; are the prices and limits in models.json right?"
         assert reply.notes == ("as before", why)
     uncounted = counted(0, 7)  # a request has input

@@ -460,7 +460,7 @@ def test_a_round_is_what_the_ranking_was_as_of_its_day(world: World) -> None:
     In a damaged history a line may have been closed under another day than it bears.
     """
     store = world.client.application.extensions["store"]
-    closed = store.snapshot.ledger.closed
+    closed = store.snapshot.ledger.last_closed_day
     compared = 0
     for slug, board in store.snapshot.leaderboards.items():
         for day in board.rounds:

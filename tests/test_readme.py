@@ -114,7 +114,7 @@ def test_the_table_of_changes_names_what_the_code_defines() -> None:
     chapter = READMES["store"].partition("\n## Where a change goes\n")[2].partition("\n## ")[0]
     members = _members()
     anywhere = set().union(*members.values())
-    named = re.findall(r"`(?:[\w/]*?(\w+)\.)?(\w+)`", chapter)
+    named = re.findall(r"`(?:[\w/.]*?(\w+)\.)?(\w+)`", chapter)
     missing = {
         f"{owner}.{name}"
         for owner, name in named

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from store.polls.providers.provider import identity
+from store.polls.providers.provider import first_name
 from store.rankings.names import key, slug
 from store.text import IGNORABLE, URL_PATTERN, clean, is_hidden, is_url
 
@@ -126,9 +126,9 @@ def test_names_that_look_alike_are_one(name: str, data: st.DataObject) -> None:
 
 def test_what_a_provider_calls_itself_is_cleaned() -> None:
     """``servedModel`` and ``requestId`` go to history and terminals: no escape, nothing hidden."""
-    assert identity(f"gpt\x1b]0;x\x07-5\x00{HIDDEN_INSTRUCTION}\u202e") == "gpt]0;x-5"
-    assert identity("\u200b\x00", "next") == "next"
-    assert identity("\x00") is None
+    assert first_name(f"gpt\x1b]0;x\x07-5\x00{HIDDEN_INSTRUCTION}\u202e") == "gpt]0;x-5"
+    assert first_name("\u200b\x00", "next") == "next"
+    assert first_name("\x00") is None
 
 
 @pytest.mark.parametrize(

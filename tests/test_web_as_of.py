@@ -36,7 +36,7 @@ def truncated(directory: Path, day: str, copy: Path) -> Path:
     for file in (directory / "history").glob("*.jsonl"):
         lines = file.read_bytes().splitlines(keepends=True)
         own = [line for line in lines if _day_of(line) <= day]
-        if day <= ledger.closed:
+        if day <= ledger.last_closed_day:
             own = lines[: ledger.lines_on(file.stem, day)]
         (copy / "history" / file.name).write_bytes(b"".join(own))
     for file in (copy / "proof").glob("*.jsonl"):
@@ -62,7 +62,7 @@ def as_fresh(whole: Snapshot, directory: Path, day: str) -> dict[str, bytes]:
         slugs = {id_: whole.products[id_].slug for id_ in aggregate.product_stats}
         board = leaderboards.board(aggregate, fresh.models, fresh.catalogue.site, slugs)
         if board and slug in fresh.catalogue.categories:
-            final = day <= whole.ledger.closed
+            final = day <= whole.ledger.last_closed_day
             verdict = msgspec.structs.replace(verdict_shape(view, board), as_of=day, final=final)
             found[slug] = msgspec.json.encode(verdict)
     return found

@@ -12,7 +12,7 @@ from store.cli import app_settings, checks, searching, with_data
 from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
-from store.polls.batch_files import GONE, LEFT_BATCH, BatchFiles
+from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, BatchFiles
 from store.publishing import manifest
 from store.rankings.names import Names
 from store.rankings.sentences import plural
@@ -117,7 +117,8 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     yield from manifest.problems(directory)
     with suppress(OSError):  # `flask poll` says what cannot be read
         for name in BatchFiles(directory).owners_gone(catalogue):
-            yield Problem("models.json", 1, 1, f'"{name}" {LEFT_BATCH} and {GONE}', "warning")
+            message = f'"{name}" {HAS_OPEN_BATCH} and {NOT_LISTED}'
+            yield Problem("models.json", 1, 1, message, "warning")
     yield from checks.advice(catalogue, files)
     yield from searching.remarks(directory, catalogue)
     try:

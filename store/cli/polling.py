@@ -25,12 +25,12 @@ from store.disk import check_room
 from store.files import Catalogue, Files
 from store.history import History, HistoryError
 from store.ledger import DayClosing
-from store.polls.batch_files import GONE, LEFT_BATCH
+from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED
 from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import Pace, Pair, PollingReader, levels
 from store.polls.poller import Plan, take_turn
 from store.polls.schedule import confirmed_time, other_owner
-from store.polls.session import ANSWERED, LEFT, NOT_ASKED, PollSession, Summary, in_usd
+from store.polls.session import ANSWERED, NOT_ASKED, SKIPPED, PollSession, Summary, in_usd
 from store.rankings.certainty import Certainty
 from store.rankings.sentences import plural
 from store.records import MAX_SAMPLES, Assistant
@@ -38,8 +38,8 @@ from store.settings import NOT_THE_SAMPLE, SettingsError
 from store.store import append
 from store.text import rfc3339
 
-NO_USE = ("auth", "quota", LEFT)
-"""Outcomes for which to wait is of no use: a key, the provider's account or a history is wrong."""
+NEEDS_A_PERSON = ("auth", "quota", SKIPPED)
+"""Outcomes that waiting does not mend: a key, the provider's account or a history is wrong."""
 ONCE_A_DAY = " Of one day one answer counts: what was asked today may be asked again tomorrow."
 
 
@@ -168,8 +168,8 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     session, plan, pace = run.session, run.plan, run.plan.pace
     _check_slugs(plan.slugs, session.catalogue)
     state = session.polling.look(session.catalogue)
-    for name in session.files.owners_gone(session.catalogue):
-        click.echo(f'warning: "{name}" {LEFT_BATCH} and {GONE}', err=True)
+    for name in session.batches.owners_gone(session.catalogue):
+        click.echo(f'warning: "{name}" {HAS_OPEN_BATCH} and {NOT_LISTED}', err=True)
     for sentence in unread(session, state, pretends=run.pretends):
         click.echo(sentence, err=True)
     fault = undeclared_sample(
@@ -184,7 +184,7 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
         passes = []
     elif pace:
         due = session.due(pairs, state, pace)
-        passes = [state.rest_of_rounds(due, pace, session.clock.now())]
+        passes = [state.rest_of_series(due, pace, session.clock.now())]
     elif until_clear:
         today = rfc3339(session.clock.now())[:10]
         passes = [state.unclear(pairs, until_clear, _certainties(), today)]
@@ -194,9 +194,9 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
         return not state.unread
     names = [
         *(assistant.name for assistant in run.assistants),
-        *session.files.owners_gone(session.catalogue),
+        *session.batches.owners_gone(session.catalogue),
     ]
-    is_open = any(session.files.open_of(name, session.catalogue) for name in names)
+    is_open = any(session.batches.open_of(name, session.catalogue) for name in names)
     if not (calls or plan.cancel or (is_open and pace)):
         failed = sum(bool((own := state.of(pair)) and own.failure) for pair in pairs)
         wait = f" {plural(failed, 'failed question')} will be asked again later; --all asks now."
@@ -208,7 +208,7 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     session.share_among(asked, state, session.clock.now())
     check_ready(session, pretends=run.pretends)
     # what is due is read anew in each turn, after the lock is had
-    results = carry_out(run, [None] if plan.cancel or pace else passes, len(calls))
+    results = ask_in_passes(run, [None] if plan.cancel or pace else passes, len(calls))
     is_well = summarise(results, "no batch is on its way" if plan.cancel else "nothing was asked")
     if until_clear:
         current_app.extensions["store"].reload()
@@ -265,16 +265,16 @@ def _assistants(catalogue: Catalogue, names: Sequence[str]) -> list[Assistant]:
     return chosen
 
 
-def carry_out(
+def ask_in_passes(
     run: PollRun, passes: Sequence[Sequence[Pair] | None], length: int
 ) -> Mapping[str, Summary]:
     """Ask pass by pass, each assistant on a thread of its own; return what came of it by name.
 
-    A pass of ``None`` is all that is due, as long as something is.
+    ``None`` as a pass stands for all that is due: turns are taken until nothing is.
     """
     names = [assistant.name for assistant in run.assistants]
     if names == [assistant.name for assistant in run.session.catalogue.assistants]:
-        names += run.session.files.owners_gone(run.session.catalogue)
+        names += run.session.batches.owners_gone(run.session.catalogue)
     results = {name: Summary() for name in names}
     # at a time of --at one after the other, so that a run can be repeated exactly
     workers = 1 if run.pretends else len(results)
@@ -326,7 +326,7 @@ def _ask_one(
         if plan.cancel or is_idle or (waiting is not None and not waiting):
             return
     for _ in waiting or ():
-        result.count(LEFT)
+        result.count(SKIPPED)
 
 
 def check_ready(session: PollSession, *, pretends: bool) -> None:
@@ -387,7 +387,7 @@ def summarise(results: Mapping[str, Summary], idle: str) -> bool:
         for sentence in dict.fromkeys(summary.wrong):
             click.echo(f"  {sentence}")
         total += summary.outcomes
-        is_of_no_use = not summary.reasons.keys().isdisjoint(NO_USE)
+        is_of_no_use = not summary.reasons.keys().isdisjoint(NEEDS_A_PERSON)
         is_well &= not (is_of_no_use or summary.pause or summary.fault or summary.wrong)
     interrupted = total["interrupted"]
     failed = sum(n for name, n in total.items() if name not in (ANSWERED, *NOT_ASKED)) - interrupted

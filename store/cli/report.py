@@ -15,8 +15,8 @@ from store.category_history import doubt_clock
 from store.disk import is_full
 from store.polls import spending
 from store.polls.answers import Prompt
-from store.polls.asking import request_for, reserve_each
-from store.polls.batch_files import GONE, LEFT_BATCH, Batch
+from store.polls.asking import estimate_reserve_as_sent, request_for
+from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, Batch
 from store.polls.batches import CANCEL_AFTER, late
 from store.polls.due import FuturePollError, Pace, Pair, PollingState
 from store.polls.locks import is_held, path_of
@@ -67,8 +67,8 @@ def show_status(session: PollSession, chosen: Sequence[Assistant]) -> bool:
         session.share_day(state)
         statuses = [status_of(assistant, session, state) for assistant in chosen]
         faults += [
-            f'"{name}" {LEFT_BATCH} and {GONE}.'
-            for name in session.files.owners_gone(session.catalogue)
+            f'"{name}" {HAS_OPEN_BATCH} and {NOT_LISTED}.'
+            for name in session.batches.owners_gone(session.catalogue)
         ]
         is_scheduled = is_held(session.locks / LOCK)
     except OSError as error:
@@ -93,7 +93,7 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
     Raises:
         OSError: a lock or a batch cannot be read.
     """
-    name, now, files = assistant.name, session.clock.now(), session.files
+    name, now, files = assistant.name, session.clock.now(), session.batches
     catalogue, pace = session.catalogue, Pace.of(session.catalogue.site)
     pairs = session.pairs(assistant)
     due = session.due(pairs, state, pace)
@@ -112,7 +112,8 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
     category = next(iter(catalogue.categories.values()), None)
     if category and assistant.api != "sample" and not spending.missing_prices(assistant):
         with suppress(OSError):  # said as a fault of the whole
-            limit = session.budget.reached(reserve_each(assistant, category.question), name)
+            reserve = estimate_reserve_as_sent(assistant, category.question)
+            limit = session.budget.reached(reserve, name)
             parts += [limit] if limit else []
     failed = [time for one in states for time in one.failed_at]
     silent = assistant.api != "sample" and outage(answered, failed, pace.every_days, now, now)
@@ -159,7 +160,7 @@ def quote(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> list[
             lines.append(f"{name}: {plural(len(lane), 'call')} of a sample assistant, free")
             continue
         is_batched = is_due and assistant.batch
-        is_batched = is_batched and not session.files.pause_of(assistant, session.clock.now())
+        is_batched = is_batched and not session.batches.pause_of(assistant, session.clock.now())
         bodies = (request_for(assistant, pair.category.question).body for pair in lane)
         tokens = sum((spending.at_most(assistant, body) for body in bodies), Tokens(0, 0))
         costs = _costs(assistant, len(lane), tokens, is_batched=is_batched)

@@ -13,6 +13,7 @@ from store.records import Problem
 from store.search import Document, Index
 from store.search.meaning import VECTORS, Meaning, MeaningError, key_of, texts_of
 from store.search.nearness import Likeness
+from store.site_summary import document
 from store.store import Store
 
 
@@ -85,9 +86,6 @@ def remarks(directory: Path, catalogue: Catalogue) -> Iterator[Problem]:
 
 def _texts(catalogue: Catalogue) -> set[str]:
     """Return all that is said of the categories, ranked or not."""
-    documents = [
-        Document(slug, (category.title, *category.aliases), situations=category.situations)
-        for slug, category in catalogue.categories.items()
-    ]
+    documents = [document(slug, category) for slug, category in catalogue.categories.items()]
     index = Index(documents, [], catalogue.synonyms, [])
-    return {text for document in index.compared for text in texts_of(document)}
+    return {text for item in index.compared for text in texts_of(item)}

@@ -179,7 +179,7 @@ def _verify_server(address: str, witnesses: Sequence[Head], work: Path) -> str:
     """Check a running server: its dataset, and its answers as of the last closed day."""
     server, dataset = RemoteFolder(address), RemoteFolder(f"{address.rstrip('/')}/{DATA}")
     journal, store = check_dataset(dataset, witnesses, work, VERSION)
-    client, day, count = _client(store, work, address), journal.closed, 0
+    client, day, count = _client(store, work, address), journal.last_closed_day, 0
     for slug in sorted(store.snapshot.leaderboards) if day else ():
         path = f"api/v1/best/{slug}.json?asOf={day}"
         with client.get(f"/{path}") as answer:
@@ -191,7 +191,7 @@ def _verify_server(address: str, witnesses: Sequence[Head], work: Path) -> str:
 
 
 def _client(store: Store, work: Path, address: str | None = None) -> FlaskClient:
-    """Return who asks an application of this code over what is made anew in ``work``."""
+    """Return a test client of this code's application over the data made anew in ``work``."""
     (home := work / "data" / manifest.FOLDER).mkdir()
     (home / CURRENT).symlink_to(work / "dataset")
     base_url = store.snapshot.catalogue.site.base_url or address

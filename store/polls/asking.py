@@ -99,15 +99,15 @@ def cost_at_most(assistant: Assistant, question: str) -> float | None:
     )
 
 
-def reserve_of(assistant: Assistant, question: str) -> int:
+def estimate_reserve(assistant: Assistant, question: str) -> int:
     """Return the micro-dollars to reserve for asking once; without prices that is nothing."""
     return spending.micros(cost_at_most(assistant, question) or 0)
 
 
-def reserve_each(assistant: Assistant, question: str) -> int:
+def estimate_reserve_as_sent(assistant: Assistant, question: str) -> int:
     """Return the micro-dollars that are reserved for a question in the way it is asked."""
     priced = spending.at_reduced_price(assistant) if assistant.batch else assistant
-    return reserve_of(priced, question)
+    return estimate_reserve(priced, question)
 
 
 def ask(pair: Pair, sender: Sender, charge: Charge) -> Reply | None:
@@ -134,10 +134,10 @@ def read_result(
     """
     try:
         reply = PROVIDERS[assistant.api].read_reply(result)
-        reply = spending.check_cost(assistant, reserve_of(assistant, question), reply)
+        reply = spending.check_cost(assistant, estimate_reserve(assistant, question), reply)
     except Exception:  # noqa: BLE001 - else one odd result would keep all others from history
         reply = _unexpected(assistant, slug, None)
-    pause = Limits().pause if reply.lasting else None
+    pause = Limits().pause if reply.is_permanent else None
     return replace(reply, notes=(note, *reply.notes), pause=pause)
 
 
@@ -156,7 +156,7 @@ def _ask_with_more_room(question: str, sender: Sender, charge: Charge, first: Re
     request = request_for(wider, question, sender.secret)
     if request_for(assistant, question).body == request.body:
         return first
-    charge.amount = reserve_of(wider, question)
+    charge.amount = estimate_reserve(wider, question)
     second = sender.send(request, charge) if charge.reserve() else None
     if second is None:
         return first

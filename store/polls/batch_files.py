@@ -22,8 +22,8 @@ from store.rankings.poll_states import Pause
 from store.records import Assistant, Natural
 
 FOLDER = "batches"
-LEFT_BATCH = "has a batch on its way"
-GONE = (
+HAS_OPEN_BATCH = "has a batch on its way"
+NOT_LISTED = (
     "is no longer in models.json; if it was renamed, list this name in former_names of its new "
     "entry, or its questions are asked and paid for again"
 )
@@ -41,7 +41,7 @@ class Asking(Struct, frozen=True, forbid_unknown_fields=True):
 class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A batch and how it stands. Times are RFC 3339; ``reserved`` is in micro-dollars.
 
-    ``intended``: it may have been sent. ``sent``: its provider has it as ``remote``. ``failed``:
+    ``intended``: it may have been sent. ``sent``: its provider has it as ``remote_id``. ``failed``:
     over since ``failed_at``, for the reason ``why``; what is ``reserved`` then counts as spent.
     ``instrument`` is the id of what it asks with.
     """
@@ -53,7 +53,7 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reserved: Natural
     items: tuple[Asking, ...]
     instrument: str | None = None
-    remote: str | None = None
+    remote_id: str | None = None
     cancelled_at: str | None = None
     failed_at: str | None = None
     why: str | None = None
@@ -63,7 +63,7 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """True while its questions are under way."""
         return self.state != "failed"
 
-    def identity(self, number: int) -> str:
+    def item_id(self, number: int) -> str:
         """Return the id of its item of this number, unique over all batches."""
         return f"{self.key}-{number}"
 

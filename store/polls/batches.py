@@ -15,20 +15,20 @@ from secrets import token_hex
 from msgspec.structs import replace
 
 from store.history import History, HistoryError
-from store.polls.asking import SHOWN, poll_of, read_result, request_for, reserve_of
+from store.polls.asking import SHOWN, estimate_reserve, poll_of, read_result, request_for
 from store.polls.batch_files import Asking, Batch
 from store.polls.due import Pair
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.provider import (
     UNASKED,
-    Remote,
+    RemoteBatch,
     Response,
     Result,
     match,
     read_object,
     text,
 )
-from store.polls.session import CANCELLED, ENDING, LEFT, PollSession, Summary
+from store.polls.session import CANCELLED, ENDING, SKIPPED, PollSession, Summary
 from store.polls.spending import Charge, at_reduced_price, micros
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
@@ -45,7 +45,7 @@ and need a while to put the results together."""
 GIVE_UP_AFTER = timedelta(hours=50)
 """When a batch that neither ends nor can be cancelled is given up, a day after it should have."""
 FORGET_AFTER = timedelta(days=14)
-"""When a batch is given up of which its provider does not say that it is not there."""
+"""The age at which a batch is given up though its provider never said that it is gone."""
 SIZE = 64 << 20
 """Bytes of results at most: 200 answers with all their reasoning are some 10 MB."""
 REFUSALS = frozenset(range(300, 500)) - {408, 409}
@@ -61,7 +61,7 @@ def follow_batches(
     Raises:
         OSError: a batch cannot be read or written.
     """
-    for batch in session.files.open_of(name, session.catalogue):
+    for batch in session.batches.open_of(name, session.catalogue):
         if fault := session.clock.fault():
             summary.wrong.append(fault)
         elif batch.state == "intended":  # who sent it was killed: nobody else has the lock
@@ -77,7 +77,7 @@ def follow_batches(
 
 def _fail(session: PollSession, batch: Batch, why: str, spent: int) -> None:
     """Write down that a batch is over, then let the budget have what it did not cost."""
-    session.files.write(batch.failed(rfc3339(session.clock.now()), why, spent))
+    session.batches.write(batch.failed(rfc3339(session.clock.now()), why, spent))
     owner = batch.owner(session.catalogue)
     session.budget.settle_batch(batch.intended_at[:10], batch.reserved, spent, owner)
 
@@ -119,7 +119,7 @@ class AssistantBatches:
         items, reserved = self._affordable(pairs)
         charge = Charge(session.budget, reserved, self._name)
         if not (items and charge.reserve()):
-            cost = reserve_of(self._priced, pairs[0].category.question)
+            cost = estimate_reserve(self._priced, pairs[0].category.question)
             summary.limit = session.budget.reached(cost, self._name)
             return
         batch = Batch(
@@ -133,13 +133,13 @@ class AssistantBatches:
         )
         # the intent is on disk before anything is sent: a kill then leaves a batch that is known
         try:
-            session.files.write(batch)
+            session.batches.write(batch)
         except OSError:
             charge.settle(0)
             raise
         if failure := self._create(batch):
             why, spent = failure
-            session.files.write(batch.failed(rfc3339(session.clock.now()), why, spent))
+            session.batches.write(batch.failed(rfc3339(session.clock.now()), why, spent))
             charge.settle(spent)
             summary.unknown_usd += spent / 1e6
             summary.wrong.append(f"No batch of {self._name} was sent: {why}")
@@ -153,14 +153,14 @@ class AssistantBatches:
         items: list[Asking] = []
         total = 0
         for pair in pairs[:MOST_ITEMS]:
-            cost = reserve_of(self._priced, pair.category.question)
+            cost = estimate_reserve(self._priced, pair.category.question)
             if total + cost > limit:
                 break
             try:
                 history.check_appendable(pair.slug, now)
             except HistoryError as error:  # its answer could not be recorded
-                self._summary.left.add(pair.key)
-                self._summary.count(LEFT, f"{error}")
+                self._summary.skipped.add(pair.key)
+                self._summary.count(SKIPPED, f"{error}")
             else:
                 items.append(Asking(pair.slug, pair.category.question))
                 total += cost
@@ -169,7 +169,7 @@ class AssistantBatches:
     def _create(self, batch: Batch) -> tuple[str, int] | None:
         """Upload and create it; return why it was not made, or nobody knows, and what was spent."""
         items = {
-            batch.identity(n): request_for(self._assistant, item.question).body
+            batch.item_id(n): request_for(self._assistant, item.question).body
             for n, item in enumerate(batch.items)
         }
         file = None
@@ -180,7 +180,7 @@ class AssistantBatches:
                 return self._describe(response), 0
         response = self._call(self._queue.build_batch(items, file))
         if remote := self._read_batch(response):
-            self._session.files.write(replace(batch, state="sent", remote=remote.id))
+            self._session.batches.write(replace(batch, state="sent", remote_id=remote.id))
             return None
         why = self._describe(response)
         if response.is_free or response.status in REFUSALS:
@@ -189,21 +189,21 @@ class AssistantBatches:
 
     def cancel(self, batch: Batch) -> Batch:
         """Ask the provider to end a batch and say why it would not; return how it stands now."""
-        response = self._call(self._queue.build_cancel(str(batch.remote)))
+        response = self._call(self._queue.build_cancel(str(batch.remote_id)))
         if not response.is_success:
             why = self._describe(response)
             self._summary.wrong.append(f"A batch of {self._name} was not cancelled: {why}")
             return batch
         batch = replace(batch, cancelled_at=rfc3339(self._session.clock.now()))
-        self._session.files.write(batch)
+        self._session.batches.write(batch)
         return batch
 
     def follow(self, batch: Batch) -> None:
         """Ask how a batch stands, and do what follows from that."""
         age = batch.age(self._session.clock.now())
-        response = self._call(self._queue.build_look(str(batch.remote)))
+        response = self._call(self._queue.build_look(str(batch.remote_id)))
         remote = self._read_batch(response)
-        if remote is None or remote.id != batch.remote:
+        if remote is None or remote.id != batch.remote_id:
             why = self._describe(response)
             self._summary.wrong.append(f"A batch of {self._name} cannot be followed: {why}")
             # a machine that was off for days may meet a broken line first
@@ -229,7 +229,7 @@ class AssistantBatches:
         elif batch.cancelled_at:
             self._summary.outcomes[ENDING] += len(batch.items)
 
-    def _collect(self, batch: Batch, remote: Remote) -> None:
+    def _collect(self, batch: Batch, remote: RemoteBatch) -> None:
         """Record what is not recorded yet, forget the batch, then settle the cost.
 
         What history cannot take is left, with the batch, until it can or the batch is given up; the
@@ -240,7 +240,7 @@ class AssistantBatches:
         if isinstance(results, str):
             refusals, cost = [results], 0
         else:
-            outcomes = match(map(batch.identity, range(len(batch.items))), results, remote.unasked)
+            outcomes = match(map(batch.item_id, range(len(batch.items))), results, remote.unasked)
             refusals, cost = self._record(batch, outcomes)
         for reason in dict.fromkeys(refusals):
             why = f"Answers in a batch of {self._name} are not recorded: {reason}"
@@ -251,13 +251,14 @@ class AssistantBatches:
                 _fail(session, batch, "Not all of its answers were recorded.", batch.reserved)
             return
         if batch.cancelled_at:  # kept as failed, so that no other is begun at once
-            _fail(session, replace(batch, reserved=0), "One was cancelled, or came late.", 0)
-            rest = session.files.pause_of(batch.assistant, session.clock.now())
+            why = "The batch was cancelled, or came too late."
+            _fail(session, replace(batch, reserved=0), why, 0)
+            rest = session.batches.pause_of(batch.assistant, session.clock.now())
             if rest and self._summary.outcomes[CANCELLED]:
                 self._summary.reasons[CANCELLED] = f"it is asked without batches {rest}"
         else:
-            session.files.forget(batch)
-            session.files.forget_failures(batch, session.catalogue)
+            session.batches.forget(batch)
+            session.batches.forget_failures(batch, session.catalogue)
         session.budget.settle_batch(batch.intended_at[:10], batch.reserved, cost, self._name)
 
     def _record(self, batch: Batch, results: Mapping[str, Response]) -> tuple[list[str], int]:
@@ -268,8 +269,8 @@ class AssistantBatches:
         history, refusals, cost = self._session.polling.history, [], 0
         notes = cache(lambda slug: _notes(history, slug))
         for number, item in enumerate(batch.items):
-            note = f"batch {batch.identity(number)}"
-            result = results[batch.identity(number)]
+            note = f"batch {batch.item_id(number)}"
+            result = results[batch.item_id(number)]
             if result == UNASKED["cancelled"]:
                 self._summary.count(CANCELLED)
                 continue
@@ -289,13 +290,13 @@ class AssistantBatches:
         if poll.usage and poll.usage.usd is not None:
             return micros(poll.usage.usd)
         is_free = result.is_free or result.is_error
-        return 0 if is_free else reserve_of(self._priced, poll.question)
+        return 0 if is_free else estimate_reserve(self._priced, poll.question)
 
-    def _read_batch(self, response: Response) -> Remote | None:
+    def _read_batch(self, response: Response) -> RemoteBatch | None:
         """Return the batch that a response describes, if it describes one."""
         return self._queue.read_batch(read_object(response.body)) if response.is_success else None
 
-    def _results(self, remote: Remote) -> list[Result] | str:
+    def _results(self, remote: RemoteBatch) -> list[Result] | str:
         """Return all that a provider says of a batch's items, or why it cannot be had now."""
         results: list[Result] = []
         for file in remote.files:

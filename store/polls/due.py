@@ -60,9 +60,9 @@ class Pair(Struct, frozen=True):
 
 
 class Pace(Struct, frozen=True):
-    """The pace at which a pair is asked: days between rounds, and answers in each.
+    """The pace at which a pair is asked: days between series, and answers in each.
 
-    A round is a row of a pair's answers, each less than ``every_days`` after the one before. It
+    A series is a pair's answers in a row, each less than ``every_days`` after the one before. It
     takes ``samples`` answers, and ``at_first`` where the wording or the served model is new, until
     that has had so many.
     """
@@ -73,7 +73,7 @@ class Pace(Struct, frozen=True):
 
     @classmethod
     def of(cls, site: Site, samples: int | None = None) -> Pace:
-        """Return those of site.json, or with so many answers in every round."""
+        """Return that of site.json, or one with so many answers in every series."""
         return cls(
             site.poll_every_days,
             samples or site.samples_per_round,
@@ -82,11 +82,11 @@ class Pace(Struct, frozen=True):
 
     @property
     def most(self) -> int:
-        """The answers that a round can take at most."""
+        """The answers that a series can take at most."""
         return max(self.samples, self.at_first)
 
     def taken(self, state: PollState | None, now: datetime | None = None) -> int:
-        """Return how many answers a pair's newest round has; 0 if it had ended by ``now``."""
+        """Return how many answers a pair's newest series has; 0 if it had ended by ``now``."""
         if state is None or not state.answer_times:
             return 0
         times = [datetime.fromisoformat(time) for time in reversed(state.answer_times)]
@@ -97,7 +97,7 @@ class Pace(Struct, frozen=True):
         return following + (now is None)
 
     def lacking(self, state: PollState | None, now: datetime | None = None) -> int:
-        """Return how many answers the newest round still lacks; may be 0 or less.
+        """Return how many answers the newest series still lacks; may be 0 or less.
 
         The next one is taken to come from the same served model.
         """
@@ -107,7 +107,7 @@ class Pace(Struct, frozen=True):
     def due_at(self, state: PollState | None) -> datetime:
         """Return the time from which a pair is due again.
 
-        At once without a poll, after an interrupted one, and after an answer whose round takes
+        At once without a poll, after an interrupted one, and after an answer whose series takes
         more; soon after failures of the connection or account, later with each in a row; else
         after the regular interval.
         """
@@ -154,7 +154,7 @@ class PollingState(Struct, frozen=True):
         times = [(pace.due_at(self.of(p)), p.slug, p) for p in pairs if p.slug in self.states]
         return [pair for time, _, pair in sorted(times, key=lambda t: t[:2]) if time <= now]
 
-    def rest_of_rounds(self, pairs: Sequence[Pair], pace: Pace, now: datetime) -> list[Pair]:
+    def rest_of_series(self, pairs: Sequence[Pair], pace: Pace, now: datetime) -> list[Pair]:
         """Return pairs that are due, each as often as its round takes answers."""
         return [pair for p in pairs for pair in [p] * max(pace.lacking(self.of(p), now), 1)]
 

@@ -70,9 +70,9 @@ def turn(
     own, queue = path_of(folder, name), path_of(folder, name, ".queue")
     with ExitStack() as queue_lock, ExitStack() as own_lock:
         # who waits holds the queue's lock, so that who lets go and wants the next turn is behind
-        is_held = wait(queue_lock, queue) and wait(own_lock, own)
+        has_lock = wait(queue_lock, queue) and wait(own_lock, own)
         queue_lock.close()
-        yield is_held
+        yield has_lock
 
 
 def is_held(path: Path) -> bool:

@@ -19,12 +19,12 @@ from msgspec.structs import replace
 
 from store.history import HistoryError
 from store.polls import sample
-from store.polls.asking import ask, keep_instrument, poll_of, reserve_of
+from store.polls.asking import ask, estimate_reserve, keep_instrument, poll_of
 from store.polls.batches import WORTH_ANOTHER, AssistantBatches, follow_batches
 from store.polls.due import Pace, Pair
 from store.polls.locks import turn
 from store.polls.providers.provider import Reply
-from store.polls.session import IN_BATCH, LEFT, PollSession, Summary
+from store.polls.session import IN_BATCH, SKIPPED, PollSession, Summary
 from store.polls.spending import Charge
 from store.rankings.poll_states import IN_A_ROW
 from store.records import Assistant, Failure, ServedFailure
@@ -84,8 +84,8 @@ def take_turn(
         HistoryError, OSError: it cannot be known what was asked, or a lock or batch not be used.
         SettingsError: the assistant lacks what it needs.
     """
-    with turn(session.locks, name, session.stop, notify) as is_held:
-        if not is_held:
+    with turn(session.locks, name, session.stop, notify) as has_lock:
+        if not has_lock:
             return False
         if plan.follow:
             follow_batches(session, name, summary, cancel=plan.cancel)
@@ -109,7 +109,7 @@ class Questions:
         self._sender = session.sender(assistant)
         self._state = session.polling.look(session.catalogue)
         self._waiting = self._due() if plan.waiting is None else plan.waiting
-        self._in_batches = session.files.under_way(session.catalogue)
+        self._in_batches = session.batches.under_way(session.catalogue)
         self._instrument: str | None = None
         self._failures = 0
         self._to_start = 0
@@ -123,7 +123,7 @@ class Questions:
         pairs = session.pairs(self._assistant, self._plan.slugs)
         pace = pace or Pace.of(session.catalogue.site)
         due = session.due(pairs, self._state, pace)
-        return deque(pair for pair in due if pair.key not in self._summary.left)
+        return deque(pair for pair in due if pair.key not in self._summary.skipped)
 
     def ask(self) -> None:
         """Ask what is waiting, in a batch or directly, unless the assistant is paused."""
@@ -141,11 +141,11 @@ class Questions:
             summary.fault = f"what it is asked with cannot be kept: {error.strerror}"
             return
         takes_batches = assistant.batch and self._plan.waiting is None and not pause
-        takes_batches = takes_batches and not session.files.pause_of(assistant, now)
+        takes_batches = takes_batches and not session.batches.pause_of(assistant, now)
         if not takes_batches:
             self._ask_directly(1 if pause else self._plan.most)
             return
-        is_open = session.files.open_of(assistant.name, session.catalogue)
+        is_open = session.batches.open_of(assistant.name, session.catalogue)
         if not (self._plan.gathers and is_open and len(self._waiting) < WORTH_ANOTHER):
             batches = AssistantBatches(session, assistant, summary)
             batches.send(list(self._waiting), self._instrument)
@@ -195,8 +195,8 @@ class Questions:
         except HistoryError as error:
             # unreadable: we may ask twice; unwritable: we would pay for an answer and lose it
             self._waiting.popleft()
-            self._summary.left.add(pair.key)
-            self._summary.count(LEFT, f"{error}")
+            self._summary.skipped.add(pair.key)
+            self._summary.count(SKIPPED, f"{error}")
             return
         name = self._assistant.name
         if self._assistant.api == "sample":
@@ -205,7 +205,8 @@ class Questions:
             repeat = states.asked_on(rfc3339(now)[:10], name)
             self._keep(pair, sample.reply(pair.slug, pair.category, name, now, repeat))
             return
-        charge = Charge(session.budget, reserve_of(self._assistant, pair.category.question), name)
+        reserve = estimate_reserve(self._assistant, pair.category.question)
+        charge = Charge(session.budget, reserve, name)
 
         def ask_and_land() -> None:
             self._collected.put((charge, ask(pair, self._sender, charge)))
@@ -246,7 +247,7 @@ class Questions:
 
     def _keep(self, pair: Pair, reply: Reply | None) -> None:
         if reply is None:
-            self._summary.count(LEFT)
+            self._summary.count(SKIPPED)
             self._summary.fault = self._summary.fault or self._session.clock.fault()
             return
         question, key = pair.category.question, self._sender.secret

@@ -28,12 +28,12 @@ from msgspec import Struct, field
 from store.files import Catalogue
 from store.history import HistoryError
 from store.ledger import DayClosing
-from store.polls.batch_files import GONE, LEFT_BATCH, BatchFiles
+from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, BatchFiles
 from store.polls.clocks import Clock
 from store.polls.due import Pace, PollingReader
 from store.polls.locks import FOLDER, lock
 from store.polls.poller import QUESTIONS_PER_TURN, Plan, take_turn
-from store.polls.session import LEFT, PollSession, Summary
+from store.polls.session import SKIPPED, PollSession, Summary
 from store.rankings.poll_states import ScheduleState
 from store.records import Problem
 from store.settings import Settings, SettingsError
@@ -97,7 +97,7 @@ class Schedule:
         threading.Thread(target=self._keep_looking, name="schedule", daemon=True).start()
 
     def _keep_looking(self) -> None:
-        """Have the schedule looked after, by seconds that count on when the clock is set back."""
+        """Run ``_look`` every tick, by a clock that is never set back."""
         while not self._stop.is_set():
             self._scheduler.add_job(self._look, id=LOCK, replace_existing=True)
             self._stop.wait(min(1.0, self._settings.poll_tick))
@@ -192,7 +192,7 @@ class Schedule:
         for name in self._statuses.keys() - names:
             del self._statuses[name]
             if name not in catalogue.former_names:
-                log.warning("%s %s", name, GONE)
+                log.warning("%s %s", name, NOT_LISTED)
         for name in sorted(names):
             # one that still runs is not run twice
             self._scheduler.add_job(self._job, id=name, args=[name], replace_existing=True)
@@ -244,8 +244,8 @@ class Schedule:
             log.log(level, "%s: %s%s", status.name, summary, reasons)
         status.take_in(summary)
         if all(assistant.name != status.name for assistant in catalogue.assistants):
-            public = f"{status.name} {LEFT_BATCH} and is no longer in models.json."
-            status.faults = {**status.faults, f"it {LEFT_BATCH} and {GONE}": public}
+            public = f"{status.name} {HAS_OPEN_BATCH} and is no longer in models.json."
+            status.faults = {**status.faults, f"it {HAS_OPEN_BATCH} and {NOT_LISTED}": public}
 
 
 class AssistantStatus(Struct):
@@ -272,7 +272,7 @@ class AssistantStatus(Struct):
         lasting = summary.wrong if self.summary.wrong else []  # its words may differ
         self.summary = summary
         faults = {summary.fault: summary.fault} if summary.fault else {}
-        if reason := summary.reasons.get(LEFT):
+        if reason := summary.reasons.get(SKIPPED):
             faults[reason] = f"Some of what is due is not asked: {reason}."
         public_fault = f"A batch of {self.name} has a fault; see the log."
         self.faults = faults | dict.fromkeys(lasting, public_fault)

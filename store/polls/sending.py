@@ -178,7 +178,7 @@ class Sender:
         reply = PROVIDERS[self.assistant.api].read_reply(response)
         date = clocks.date(response.headers)
         if misfit := self._clock.compare(date, began, self.assistant.name):
-            reply = replace(reply, outcome=Failure("http", misfit), lasting=False, at=date)
+            reply = replace(reply, outcome=Failure("http", misfit), is_permanent=False, at=date)
         reply = check_cost(self.assistant, charge.amount, reply)
         cost = 0 if response.is_free or response.is_error else None
         if reply.tokens:
@@ -200,10 +200,10 @@ class Sender:
 
         Rate limits and hints hold all the assistant's requests.
         """
-        if reply.lasting:
+        if reply.is_permanent:
             return None, self.limits.pause
         advice = response.headers.get("x-should-retry")
-        may_help = advice == "true" or (advice != "false" and reply.passing)
+        may_help = advice == "true" or (advice != "false" and reply.is_transient)
         if reply.at or not (may_help and reply.failure):
             return None, None
         now, is_limited = self._clock.now(), reply.failure == "rate_limited"

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from store.files import Catalogue
 from store.history import HistoryError
-from store.polls.asking import reserve_each
+from store.polls.asking import estimate_reserve_as_sent
 from store.polls.batch_files import BatchFiles
 from store.polls.due import Key, Pace, Pair, PollingReader, PollingState
 from store.polls.locks import FOLDER
@@ -33,10 +33,10 @@ questions of the process, on their way, soon give theirs back."""
 
 ANSWERED = "answered"
 IN_BATCH = "in a batch on its way"
-LEFT = "not asked"
+SKIPPED = "not asked"
 CANCELLED = "cancelled and due again"
 ENDING = "told to end; `flask poll --due` collects what was answered"
-NOT_ASKED = (IN_BATCH, LEFT, CANCELLED, ENDING)
+NOT_ASKED = (IN_BATCH, SKIPPED, CANCELLED, ENDING)
 
 
 class Summary(Struct):
@@ -45,7 +45,8 @@ class Summary(Struct):
     ``outcomes`` counts them by name, ``reasons`` has the first sentence for each name. ``pause``
     says why it is left alone, ``limit`` which limit of money is reached, ``fault`` what keeps it
     from being asked; ``usd`` is what its answers cost, ``unknown_usd`` what is taken for requests
-    whose cost nobody knows. Of ``due`` pairs ``batched`` were sent in batches. ``left`` are those
+    whose cost nobody knows. ``due`` counts pairs that were due, ``batched`` those
+    of them that were sent in batches. ``skipped`` are those
     whose history cannot be read or written, ``wrong`` has sentences on what may need a person.
     """
 
@@ -58,7 +59,7 @@ class Summary(Struct):
     unknown_usd: float = 0
     due: int = 0
     batched: int = 0
-    left: set[Key] = field(default_factory=set)
+    skipped: set[Key] = field(default_factory=set)
     wrong: list[str] = field(default_factory=list)
 
     def count(self, name: str, reason: str | None = None) -> None:
@@ -121,7 +122,7 @@ class PollSession:
         self.stop = stop
         self.limits = Limits()
         self.locks = settings.data_dir / FOLDER
-        self.files = BatchFiles(settings.data_dir)
+        self.batches = BatchFiles(settings.data_dir)
         self.budget = Budget(
             self.locks,
             lambda: rfc3339(self.clock.now())[:10],
@@ -147,7 +148,7 @@ class PollSession:
         """
         question = next((category.question for category in self.catalogue.categories.values()), "")
         costs = {
-            assistant.name: reserve_each(assistant, question)
+            assistant.name: estimate_reserve_as_sent(assistant, question)
             for assistant in assistants
             if self.can_be_asked(assistant, state, time) and not missing_prices(assistant)
         }
@@ -162,7 +163,7 @@ class PollSession:
 
     def _recorded(self, day: str) -> Counter[str]:
         """Return the micro-dollars that history and batches have of a UTC day, by assistant."""
-        recorded = self.files.reserved(day, self.catalogue)
+        recorded = self.batches.reserved(day, self.catalogue)
         for name, usd in self.polling.usd_on(day).items():
             recorded[name] += micros(usd)
         return recorded
@@ -198,7 +199,7 @@ class PollSession:
 
     def due(self, pairs: Sequence[Pair], state: PollingState, pace: Pace) -> list[Pair]:
         """Return which of these pairs are due and not with a provider, longest waiting first."""
-        under_way = self.files.under_way(self.catalogue)
+        under_way = self.batches.under_way(self.catalogue)
         free = [pair for pair in pairs if pair.key not in under_way]
         return state.due(free, pace, self.clock.now())
 

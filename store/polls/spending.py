@@ -116,7 +116,7 @@ def check_cost(assistant: Assistant, reserved: int, reply: Reply) -> Reply:
     is_dear = spent > MAX_COST_FACTOR * reserved
     if is_dear:
         note += "; are the prices and limits in models.json right?"
-    return replace(reply, notes=(*reply.notes, note), lasting=reply.lasting or is_dear)
+    return replace(reply, notes=(*reply.notes, note), is_permanent=reply.is_permanent or is_dear)
 
 
 class DaySpending(Struct, frozen=True):
@@ -300,7 +300,7 @@ class Charge:
         return self._day is not None
 
     def settle(self, cost: int | None) -> None:
-        """Charge the cost in micro-dollars; unknown, what was reserved stays taken."""
+        """Charge the cost in micro-dollars; while it is unknown the reserve stays taken."""
         day, self._day = self._day, None
         if day is not None and cost is not None:
             self.unknown -= self.amount

@@ -83,7 +83,7 @@ def rankings_by_day(
     )  # fmt: skip
     lost = max((ledger.accepted[f].day for f in index.files if f in ledger.accepted), default="")
     entries = (entry for file in index.files for entry in ledger.ends.get(file, ()))
-    days = sorted({day for day, _ in entries if lost <= day <= ledger.closed})
+    days = sorted({day for day, _ in entries if lost <= day <= ledger.last_closed_day})
     resolved, site = aggregate.resolved, snapshot.catalogue.site
     slugs = {
         id_: snapshot.products[id_].slug for id_ in resolved.values() if id_ in snapshot.products

@@ -84,7 +84,7 @@ class Journal(Ledger):
         """Take in the next line of the ledger."""
         if entry.accepted:
             self.entries.pop(entry.file, None)
-        self.entries.setdefault(entry.file, []).append((entry, self.closed))
+        self.entries.setdefault(entry.file, []).append((entry, self.last_closed_day))
         super().take_entry(entry)
 
     def __str__(self) -> str:
@@ -170,7 +170,7 @@ def check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
             which = f"lines {first + 1:,} to {entry.lines:,} are not those that the ledger lists"
             raise Difference(f"{where}:{first + 1}: {which} under {entry.day}")
         first = entry.lines
-    _check_times(stamps[first:], first, journal.closed, where)
+    _check_times(stamps[first:], first, journal.last_closed_day, where)
     journal.stamps[file] = stamps
     journal.to_close += journal.open_entries(file, stamps[first:])
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from store.rankings import names as naming
 from store.rankings.changes import Change, Streak, changes, reigns_of, streaks
-from store.rankings.mentions import CellPoll, recent
+from store.rankings.mention_trends import CellPoll, recent
 from store.rankings.merging import ResolvedAnswer, Wording, Wordings
 from store.rankings.names import Names, ProductId, Spelling
 from store.rankings.poll_states import PollState, poll_states

@@ -31,12 +31,12 @@ def first_day(snapshot: Snapshot, slug: str) -> str:
     # A line that was put under a closed day by hand was not there when it closed.
     files = snapshot.line_indexes[slug].files
     days = [ledger.ends[file][0][0] for file in files if file in ledger.ends]
-    return max(day, min(days, default=day_after(ledger.closed)))
+    return max(day, min(days, default=day_after(ledger.last_closed_day)))
 
 
 def is_final(snapshot: Snapshot, day: str) -> bool:
     """Return whether a UTC day is closed, so that no poll can be added to its rankings."""
-    return day <= snapshot.ledger.closed
+    return day <= snapshot.ledger.last_closed_day
 
 
 def cited_day(snapshot: Snapshot, slug: str) -> str:

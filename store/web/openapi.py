@@ -23,11 +23,11 @@ from store.web.queries import (
     AsOf,
     Categories,
     Changes,
+    Mentions,
     OfHistory,
     OfProduct,
     Query,
     Search,
-    Tabular,
     parameters_of,
 )
 from store.web.rendering import render
@@ -305,7 +305,7 @@ def _sample_queries(view: View) -> Iterator[tuple[Endpoint, Query]]:
     snapshot, summary = view.snapshot, view.snapshot.summary
     for route in (listings.list_topics, listings.get_instruments, listings.get_labs):
         yield route, Query()
-    yield trends.get_mentions, Tabular()
+    yield trends.get_mentions, Mentions()
     yield trends.get_changes, Changes()
     topics = [topic.slug for topic in summary.topics if topic.parts]
     yield listings.list_categories, Categories(topic=topics[0] if topics else None)

@@ -112,7 +112,7 @@ class AsOf(OfCategory, frozen=True, kw_only=True):
     ] = None
 
 
-class Tabular(Query, frozen=True, kw_only=True):
+class Mentions(Query, frozen=True, kw_only=True):
     """A list of flat objects."""
 
     format: Format = "json"

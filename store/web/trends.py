@@ -10,11 +10,11 @@ from msgspec import field
 
 from store.rankings import changes, rounds
 from store.rankings.leaderboards import Leaderboard, leader_changes
-from store.rankings.mentions import Direction
+from store.rankings.mention_trends import Direction
 from store.rankings.products import ProductProfile
 from store.web import as_of, lookup
 from store.web.endpoints import endpoint, rows
-from store.web.queries import Changes, Tabular, parameters_of
+from store.web.queries import Changes, Mentions, parameters_of
 from store.web.shapes import Api, CertaintyLevel, Date, JsonObject, Page, Time, doc
 from store.web.view import View
 
@@ -163,7 +163,7 @@ class MentionList(JsonObject, frozen=True, kw_only=True):
     page=lambda view, _: view.at.page("mentions"),
     write=rows(Mention, attrgetter("products")),
 )
-def get_mentions(view: View, query: Tabular) -> MentionList:  # noqa: ARG001
+def get_mentions(view: View, query: Mentions) -> MentionList:  # noqa: ARG001
     """The most mentioned products.
 
     All-time mentions across every successful poll, with a 7-day trend that compares only

@@ -30,14 +30,14 @@ class AnthropicQueue(wire.Queue):
         """Return the request for its results; its ``results_url`` would get our key elsewhere."""
         return self._get(f"{self.HOME}/{file}/results")
 
-    def read_batch(self, described: dict[str, Any]) -> wire.Remote | None:
+    def read_batch(self, described: dict[str, Any]) -> wire.RemoteBatch | None:
         """Return a batch, whose id is also what its results are read from."""
         id_ = wire.path_id(described.get("id"))
         if id_ is None or "processing_status" not in described:
             return None
         has_ended = described["processing_status"] == "ended"
         files = (id_,) if has_ended else ()
-        return wire.Remote(id=id_, state="ended" if has_ended else "open", files=files)
+        return wire.RemoteBatch(id=id_, state="ended" if has_ended else "open", files=files)
 
     # https://docs.claude.com/en/api/retrieving-message-batch-results
     def read_results(self, body: bytes) -> Iterator[wire.Result]:

@@ -49,7 +49,7 @@ class OpenAIQueue(wire.Queue):
         return self._get(f"files/{file}/content")
 
     # https://platform.openai.com/docs/api-reference/batch/object
-    def read_batch(self, described: dict[str, Any]) -> wire.Remote | None:
+    def read_batch(self, described: dict[str, Any]) -> wire.RemoteBatch | None:
         """Return a batch; a file that is not there is null, or an empty string."""
         id_ = wire.path_id(described.get("id"))
         if id_ is None:
@@ -60,7 +60,7 @@ class OpenAIQueue(wire.Queue):
         words = [wire.text(errors[0].get(name)) for name in ("code", "message")] if errors else []
         present = tuple(dict.fromkeys(filter(None, files)))
         has_failed = status == "failed" and not present
-        return wire.Remote(
+        return wire.RemoteBatch(
             id=id_,
             state="failed" if has_failed else "ended" if status in ENDS else "open",
             files=present,

@@ -43,13 +43,13 @@ class Request(Struct, frozen=True):
 class Response(Struct, frozen=True):
     """An answer over HTTP: ``headers`` have lower-case names, ``body`` is undecoded.
 
-    Where none came, ``loss`` says why; ``is_free`` if that surely cost nothing.
+    Where none came, ``no_reply`` says why; ``is_free`` if that surely cost nothing.
     """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
-    loss: Failure | None = None
+    no_reply: Failure | None = None
     is_free: bool = False
 
     @property
@@ -85,9 +85,9 @@ class Tokens(Struct, frozen=True):
 class Reply(Struct, frozen=True, kw_only=True):
     """A provider's envelope, opened: the model's text or the failure, and what is known beside.
 
-    ``passing`` failures may pass when asked again soon, after ``wait`` seconds if the body says
-    so; ``lasting`` ones (a bad key, spent money, a model that is gone) meet every other poll too,
-    as may an answer that cost far more than was reserved for it. ``tier`` is the one that answered.
+    Transient failures may pass when asked again soon, after ``wait`` seconds if the body says so;
+    permanent ones (a bad key, spent money, a model that is gone) meet every other poll too, as may
+    an answer that cost far more than was reserved for it. ``tier`` is the one that answered.
     ``notes`` are for the record.
 
     Sending adds what it came to: the ``latency_ms`` of the last of ``attempts``, the seconds of a
@@ -98,8 +98,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     served_model: str | None = None
     request_id: str | None = None
     tokens: Tokens | None = None
-    passing: bool = False
-    lasting: bool = False
+    is_transient: bool = False
+    is_permanent: bool = False
     wait: float | None = None
     tier: str | None = None
     notes: tuple[str, ...] = ()
@@ -155,7 +155,7 @@ def text(value: Any) -> str:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def identity(*candidates: Any) -> str | None:
+def first_name(*candidates: Any) -> str | None:
     """Return the first candidate that is a name or an id, cleaned and cut to a sensible length."""
     names = (clean(text(candidate)[:MAX_ID]) for candidate in candidates)
     return next(filter(None, names), None)
@@ -289,23 +289,23 @@ class Provider:
 
     def read_reply(self, response: Response) -> Reply:
         """Return what a response says, or why none came."""
-        if loss := response.loss:
-            return Reply(outcome=loss, passing=loss.kind in ("network", "timeout"))
+        if no_reply := response.no_reply:
+            return Reply(outcome=no_reply, is_transient=no_reply.kind in ("network", "timeout"))
         request_id = response.headers.get(self.REQUEST_ID)
         envelope = read_object(response.body)
         error = envelope.get("error")
         if error or response.is_error:
             refusal = members(error) or {"message": error}
-            return self._refused(response.status, refusal, identity(request_id))
+            return self._refused(response.status, refusal, first_name(request_id))
         if not (envelope and response.is_success):
             sentence = "The provider's reply is not a JSON object."
             if not response.is_success:
                 sentence = f"The provider answered HTTP {response.status}, not an answer."
-            return Reply(outcome=Failure("http", sentence), request_id=identity(request_id))
+            return Reply(outcome=Failure("http", sentence), request_id=first_name(request_id))
         return Reply(
             outcome=self.outcome(envelope),
-            served_model=identity(envelope.get("model"), envelope.get("modelVersion")),
-            request_id=identity(request_id, envelope.get("id"), envelope.get("responseId")),
+            served_model=first_name(envelope.get("model"), envelope.get("modelVersion")),
+            request_id=first_name(request_id, envelope.get("id"), envelope.get("responseId")),
             tokens=self.tokens(envelope),
             tier=self.tier(envelope, response),
         )
@@ -333,8 +333,8 @@ class Provider:
         return Reply(
             outcome=Failure(kind, f"The provider answered HTTP {status}{quoted}"),
             request_id=request_id,
-            passing=meant in TRANSIENT and kind != "quota",
-            lasting=meant in PERMANENT or kind in ("auth", "quota"),
+            is_transient=meant in TRANSIENT and kind != "quota",
+            is_permanent=meant in PERMANENT or kind in ("auth", "quota"),
             wait=waits[0] if waits else None,
         )
 
@@ -372,7 +372,7 @@ UNASKED: Mapping[str, Response] = {
 """What an item without an answer comes to, by why it has none."""
 
 
-class Remote(Struct, frozen=True, kw_only=True):
+class RemoteBatch(Struct, frozen=True, kw_only=True):
     """A batch as its provider describes it.
 
     ``files`` name what its results are read from. An item without a result comes to ``unasked``.
@@ -413,10 +413,10 @@ class Queue:
         return self._post(f"{self.HOME}/{batch}/cancel", {})
 
     def build_download(self, file: str) -> Request:
-        """Return the request for one of :attr:`Remote.files`."""
+        """Return the request for one of :attr:`RemoteBatch.files`."""
         raise NotImplementedError
 
-    def read_batch(self, described: dict[str, Any]) -> Remote | None:
+    def read_batch(self, described: dict[str, Any]) -> RemoteBatch | None:
         """Return a batch from what the provider says of it; ``None`` if it says nothing of one."""
         raise NotImplementedError
 

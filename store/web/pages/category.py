@@ -33,7 +33,7 @@ def _basis(view: View, slug: str) -> tuple[Any, ...]:
         return (category_basis(view, slug),)
     cited = as_of.cited_day(view.snapshot, slug)
     related = [(b.slug, category_basis(view, b.slug)) for b in view.snapshot.summary.related(board)]
-    closed = view.snapshot.ledger.closed
+    closed = view.snapshot.ledger.last_closed_day
     return category_basis(view, slug), cited, _behind(view, board), closed, *related
 
 

@@ -13,7 +13,7 @@ from store.web import listings, lookup, trends
 from store.web.errors import ParameterError, Refused
 from store.web.pages import category, comparisons, discovery, home, products
 from store.web.pages.routes import from_snapshot, page, resource
-from store.web.queries import HITS, Day, OfSlug, Query, Search, Tabular, Text
+from store.web.queries import HITS, Day, Mentions, OfSlug, Query, Search, Text
 from store.web.responses import Route
 from store.web.search import search_basis, search_results
 from store.web.view import View
@@ -72,7 +72,7 @@ def changes(view: View, query: Since) -> dict[str, Any]:
 @page("/mentions", "mentions.html", same=lambda view, _: view.at.api("mentions.json"))
 def mentions(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show the products that are named most."""
-    return {"mentions": trends.get_mentions(view, Tabular())}
+    return {"mentions": trends.get_mentions(view, Mentions())}
 
 
 @page("/labs", "labs.html", same=lambda view, _: view.at.api("labs.json"))

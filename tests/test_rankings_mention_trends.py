@@ -6,7 +6,15 @@ from fractions import Fraction
 import pytest
 from leaderboards import answer
 
-from store.rankings.mentions import CellPoll, Cells, Trend, discoveries, recent, sign_test, trends
+from store.rankings.mention_trends import (
+    CellPoll,
+    Cells,
+    Trend,
+    discoveries,
+    recent,
+    sign_test,
+    trends,
+)
 
 TODAY = dt.date(2026, 11, 20)
 NOW, BEFORE = TODAY, TODAY - dt.timedelta(days=7)
