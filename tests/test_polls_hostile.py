@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from email.utils import format_datetime
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
@@ -46,6 +47,20 @@ class Hostile(ThreadingHTTPServer):
         self.requests: list[tuple[datetime, str, str]] = []
         self.billed: Counter[str] = Counter()
         self.is_dead = self.is_healthy = False
+        self.accepted: dict[Any, datetime] = {}
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Note when a request came; its thread may begin much later on a busy machine."""
+        self.accepted[client_address] = self.now()
+        super().process_request(request, client_address)
+
+    def accept_all(self) -> None:
+        """Wait until every request that was sent has been accepted; they are, in order."""
+        until(lambda: not [t for t in threading.enumerate() if t.name.startswith("poll ")])
+        connection = HTTPConnection("127.0.0.1", self.server_address[1])
+        connection.request("GET", "/")
+        connection.getresponse().read()
+        connection.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: clients hang up."""
@@ -64,10 +79,11 @@ class Handler(BaseHTTPRequestHandler):
         with server.mutex:
             kind = "good" if server.is_healthy else server.draw.choice(KINDS)
             kind = "drop" if server.is_dead else kind
-            server.requests.append((server.now(), body["model"], kind))
+            moment = server.accepted[self.client_address]
+            server.requests.append((moment, body["model"], kind))
             if kind in ("good", "slow", "malformed", "truncated", "overbilling", "refusal"):
                 cost = OVERBILLED if kind == "overbilling" else 0.0044
-                server.billed[f"{server.now():%Y-%m-%d}"] += round(cost * 1e6)
+                server.billed[f"{moment:%Y-%m-%d}"] += round(cost * 1e6)
         with suppress(OSError):
             self.answer(kind, body["model"], server)
 
@@ -105,15 +121,16 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
 
-def poll_on(data: PollingWorld, questions: Callable[[], bool], number: int) -> None:
+def poll_on(data: PollingWorld, server: Hostile, is_begun: Callable[[], bool], number: int) -> None:
     """Take turn after turn with every assistant, each a process just started."""
     draw = random.Random(number)
-    while questions():
+    while is_begun():
         for name in ("GPT", "Claude", "Gemini", "Grok"):
             with TURNS[number]:
                 data.due(name, most=20, pace=Pace(2))
         # A request that is on its way would else reach the provider hours after it was sent.
         with TURNS[0], TURNS[1]:
+            server.accept_all()
             data.later(hours=draw.choice((0.3, 6, 30)))
 
 
@@ -134,17 +151,18 @@ def tell(tmp_path: Path, questions: int) -> tuple[Hostile, PollingWorld]:
         server.is_dead = questions * 0.4 < len(server.requests) < questions * 0.45
         return len(server.requests) < questions
 
-    threads = [threading.Thread(target=poll_on, args=(data, is_begun, n)) for n in (0, 1)]
+    threads = [threading.Thread(target=poll_on, args=(data, server, is_begun, n)) for n in (0, 1)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     server.is_healthy, server.is_dead = True, False
     for _ in range(12):
+        server.accept_all()
         data.later(hours=40)
         for name in ("GPT", "Claude", "Gemini", "Grok"):
             data.due(name, most=1000)
-    until(lambda: not [t for t in threading.enumerate() if t.name.startswith("poll ")])
+    server.accept_all()
     server.shutdown()
     server.server_close()
     return server, data
