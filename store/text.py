@@ -17,8 +17,10 @@ SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
 MAX_SLUG = 100
 """Characters of a slug at most, a published promise."""
 DOMAIN_PATTERN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$"
+_PORT = r"[1-9][0-9]{0,3}|[1-5][0-9]{4}|6([0-4][0-9]{3}|5([0-4][0-9]{2}|5([0-2][0-9]|3[0-5])))"
 URL_PATTERN = (
-    r"^https?://(\[::1\]|[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?)(:[1-9][0-9]{0,4})?"
+    r"^https?://(\[::1\]|[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?)"
+    f"(:({_PORT}))?"
     r"(/[A-Za-z0-9._~%:!$&'()*+,;=/-]*)?$"
 )
 """An address in ASCII: a host in another script is written in IDNA (RFC 5891), ``xn--…``."""

@@ -217,11 +217,14 @@ def test_a_batch_that_ends_otherwise(queue: Queue, end: str) -> None:
     assert "sent" not in queue.states
 
 
-def test_cancelling_keeps_answers_and_leaves_no_records(queue: Queue) -> None:
-    """What was not asked is due again, and counts neither as failed nor as paid."""
-    queue.tell(end="hang", answered=2)
+@pytest.mark.parametrize(("end", "cancel"), [("hang", True), ("cancelled", False)])
+def test_cancelling_keeps_answers_and_leaves_no_records(
+    queue: Queue, end: str, *, cancel: bool
+) -> None:
+    """What was not asked is due again, whether by `--cancel` or in the provider's console."""
+    queue.tell(end=end, answered=2)
     queue.begin()
-    told = Counter(queue.follow(cancel=True).outcomes) + queue.follow().outcomes
+    told = Counter(queue.follow(cancel=cancel).outcomes) + queue.follow().outcomes
     assert (told["answered"], told[CANCELLED]) == (2, 1)
     assert Counter(poll.failure for poll in queue.data.polls()) == {None: 2}
     assert queue.bills == 2

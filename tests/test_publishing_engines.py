@@ -77,7 +77,7 @@ def test_duckdb_finds_our_scores_and_mentions(scores: Rows, mentions: Rows) -> N
 
 
 def test_duckdb_counts_over_http_by_reading_little(store: Store) -> None:
-    """As `/data` says: the end of each file alone, less than 15 KB of it."""
+    """As `/data` says: the end of each file alone, some 30 KB of it at most."""
     duckdb = pytest.importorskip("duckdb", reason=NEEDED)
     extensions = pytest.importorskip("duckdb_extensions", reason=NEEDED)
     extensions.import_extension("httpfs")
@@ -103,7 +103,7 @@ def test_duckdb_counts_over_http_by_reading_little(store: Store) -> None:
     assert found == sum(len(each.models) for each in store.snapshot.line_indexes.values())
     print(sent)  # noqa: T201 - what `-s` is for
     assert len(sent) == 2
-    assert max(sent.values()) < 15_000
+    assert max(sent.values()) < 30_000
 
 
 @pytest.mark.usefixtures("dataset")

@@ -137,7 +137,10 @@ def test_damage_is_told_where_people_look(
 ) -> None:
     """On the page, at `/healthz`, in the log and by `flask check`; what is whole is still sent."""
     (data / "dataset/current/rankings.csv").unlink()
-    assert status_of(reader, "/data/rankings.csv") == 503
+    cut = data / "dataset/current/categories.csv"
+    cut.write_bytes(cut.read_bytes()[:-1])
+    for name in ("rankings.csv", "categories.csv"):
+        assert status_of(reader, f"/data/{name}") == 503
     assert status_of(reader, "/data/names.csv") == 200
     (data / "dataset/current/dataset.json").write_text("{,")
     said = "dataset/current/dataset.json:1:1: it is not a manifest: "

@@ -237,6 +237,7 @@ class AssistantBatches:
         """
         session = self._session
         results = self._results(remote)
+        outcomes: Mapping[str, Response] = {}
         if isinstance(results, str):
             refusals, cost = [results], 0
         else:
@@ -250,7 +251,8 @@ class AssistantBatches:
             if batch.age(session.clock.now()) > limit:
                 _fail(session, batch, "Not all of its answers were recorded.", batch.reserved)
             return
-        if batch.cancelled_at:  # kept as failed, so that no other is begun at once
+        # kept as failed, so that no other is begun at once; a console may have cancelled it, too
+        if batch.cancelled_at or UNASKED["cancelled"] in outcomes.values():
             why = "The batch was cancelled, or came too late."
             _fail(session, replace(batch, reserved=0), why, 0)
             rest = session.batches.pause_of(batch.assistant, session.clock.now())

@@ -263,6 +263,8 @@ class Budget:
         return locked(self._directory)
 
     def _spent(self, today: str) -> Counter[str]:
+        if self.daily_usd is None:  # no sum is kept
+            return self._recorded(today)
         # the larger of both: a file that was deleted, or restored, makes nothing unspent
         return stored_spending(self._directory, today) | self._recorded(today)
 

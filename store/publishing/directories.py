@@ -191,7 +191,7 @@ def basis_of(checkout: Path, data: Path, *settings: object) -> str:
     """Return the digest of all that answers follow from: code, packages, data files, settings."""
     made_by = (sys.version, zlib.ZLIB_RUNTIME_VERSION, _packages(), settings)
     total = sha256(repr(made_by).encode())
-    for path in (*_code(checkout), *_data(data)):
+    for path in (*map(Path.resolve, _code(checkout)), *_data(data)):  # code may be linked
         total.update(f"{path} {_digest(path)}\n".encode())
     return total.hexdigest()
 

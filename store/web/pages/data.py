@@ -49,6 +49,11 @@ class PublishedDataset(Struct, frozen=True):
         file = self.manifest.files.get(name)
         return file.sha256 if file else None
 
+    def size(self, name: str) -> int | None:
+        """Return the bytes of a file, if the manifest has it."""
+        file = self.manifest.files.get(name) if self.manifest else None
+        return file.bytes if file else None
+
 
 class DataFiles:
     """The dataset of one data directory, read again when another is in its place."""
@@ -72,9 +77,14 @@ class DataFiles:
             why = f'The dataset has no file "{name[:100]}". /data lists them.'
             return ProblemResponse(Refused("not-found", why))
         request.environ.pop("HTTP_IF_MODIFIED_SINCE", None)  # a tag alone says what is new
+        path, size = dataset.folder / name, dataset.size(name)
         try:
+            # Its bytes would else be kept under the tag of the whole file.
+            if size is not None and path.stat().st_size != size:
+                why = f"{name} is cut short; `flask dataset` writes it again."
+                return ProblemResponse(Refused("unavailable", why))
             response = send_file(
-                dataset.folder / name,
+                path,
                 manifest.media_type(name),
                 download_name=name.replace("/", "-"),
                 conditional=True,

@@ -114,8 +114,8 @@ def error_page(view: View, refused: Refused) -> bytes:
 def _suggestions(refused: Refused, view: View) -> list[Suggestion]:
     """Return the categories or products that a mistyped path may have meant."""
     kind, _, wanted = request.path.strip("/").rpartition("/")
-    malformed = refused.status == 400 and kind in ("best", "product")  # noqa: PLR2004
-    if refused.status != 404 and not malformed:  # noqa: PLR2004
+    malformed = any(error.parameter == "slug" for error in refused.errors or ())
+    if refused.status != 404 and not (malformed and kind in ("best", "product")):  # noqa: PLR2004
         return []
     wanted = wanted[:MAX_SLUG].casefold()
     if kind == "product":
