@@ -96,7 +96,7 @@ _DECODERS = {kind: msgspec.json.Decoder(kind) for kind in {*SINGLE.values(), *FO
 
 
 class LoadedFile(Struct, frozen=True):
-    """The last look at a file: the record and text in use, if any, and the problems in it.
+    """A file as it was last read: the record and text in use, if any, and the problems in it.
 
     ``signature`` is that of the file when it was looked at.
     """
@@ -127,10 +127,10 @@ def load(directory: Path, name: str) -> LoadedFile | None:
     if folder_of(name) == "instruments" and instrument_id(data) != slug_of(name):
         message = "it is not the text that its name is the digest of; put it back from a copy"
         return _unusable(name, signature, message)
-    return understand(name, data, signature)
+    return decode(name, data, signature)
 
 
-def understand(name: str, data: bytes, signature: Signature = MISSING) -> LoadedFile:
+def decode(name: str, data: bytes, signature: Signature = MISSING) -> LoadedFile:
     """Return what the bytes of a data file say, or every mistake in them."""
     kind = SINGLE.get(name) or FOLDERS[folder_of(name)]
     try:

@@ -88,7 +88,7 @@ FailureKind = Literal[
     "refusal", "empty", "truncated", "parse", "schema", "interrupted",
 ]  # fmt: skip
 ServedFailure = Literal[FailureKind, "withheld"]
-"""The kinds of failure in answers; a line of history never says that it is withheld."""
+"""The kinds of failure as they are served: no line of history says that it is withheld."""
 
 
 class DataFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

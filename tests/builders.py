@@ -29,7 +29,14 @@ from store.snapshot import Snapshot
 from store.store import Store
 from store.web import listings, trends, verdicts
 from store.web.endpoints import Endpoint
-from store.web.queries import AsOf, Categories, Changes, Mentions, OfProduct, Query
+from store.web.queries import (
+    CategoriesQuery,
+    ChangesQuery,
+    MentionsQuery,
+    ProductQuery,
+    Query,
+    RankingQuery,
+)
 from store.web.view import View
 
 _MADE: WeakKeyDictionary[Store, dict[str, tuple[int, Made]]] = WeakKeyDictionary()
@@ -267,8 +274,8 @@ def prepared(store: Store, held: Snapshot | None = None) -> dict[str, Made]:
     steps, step = view.snapshot.board_steps, view.snapshot.step
     best, product = verdicts.get_best_in_category, verdicts.get_product
     asked: list[tuple[Endpoint, Query, int, str]] = [
-        *[(best, AsOf(slug=s), steps[s], s) for s in view.snapshot.leaderboards],
-        *[(product, OfProduct(slug=s), step, s) for s in view.snapshot.product_slugs],
+        *[(best, RankingQuery(slug=s), steps[s], s) for s in view.snapshot.leaderboards],
+        *[(product, ProductQuery(slug=s), step, s) for s in view.snapshot.product_slugs],
     ]
     return _held(store, view, asked)
 
@@ -277,9 +284,9 @@ def documents(store: Store) -> dict[str, Made]:
     """What is over everything, by path; made unless what was made still holds."""
     view = view_of(store.snapshot)
     queries: tuple[tuple[Endpoint, Query], ...] = (
-        (listings.list_categories, Categories()), (listings.list_topics, Query()),
+        (listings.list_categories, CategoriesQuery()), (listings.list_topics, Query()),
         (listings.get_labs, Query()),
-        (trends.get_changes, Changes()), (trends.get_mentions, Mentions()),
+        (trends.get_changes, ChangesQuery()), (trends.get_mentions, MentionsQuery()),
     )  # fmt: skip
     step = view.snapshot.step
     return _held(store, view, [(each, query, step, "") for each, query in queries])

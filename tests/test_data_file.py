@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.data_file import line_and_column, parse, understand
+from store.data_file import decode, line_and_column, parse
 from store.records import FOLDERS, SINGLE
 
 SCALARS = (
@@ -111,7 +111,7 @@ def test_lines_and_columns_count_characters_from_one() -> None:
 
 def problems(text: str, name: str = "categories/x.json") -> list[str]:
     """What is said about a text as a data file."""
-    loaded = understand(name, text.encode())
+    loaded = decode(name, text.encode())
     return [str(problem).removeprefix(f"{name}:") for problem in loaded.problems]
 
 
@@ -188,5 +188,5 @@ def test_whatever_is_refused_is_explained(place: str, data: st.DataObject) -> No
     drawn = data.draw(st.dictionaries(st.sampled_from(keys), ANYTHING) | ANYTHING)
     record = {"version": 1, **drawn} if isinstance(drawn, dict) else drawn
     name = place if place in SINGLE else f"{place}/x.json"
-    loaded = understand(name, json.dumps(record).encode())
+    loaded = decode(name, json.dumps(record).encode())
     assert (loaded.record is None) == bool(loaded.problems)

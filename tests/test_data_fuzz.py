@@ -18,7 +18,7 @@ from flask import Flask
 from mutations import KEY, mutated
 
 from store.cli.checking import problems_in
-from store.data_file import understand
+from store.data_file import decode
 from store.records import GOVERNING
 from store.store import Store, Watcher
 
@@ -113,7 +113,7 @@ class Broken:
     @property
     def record(self) -> Any:
         """What the broken file says, if it is a good data file all the same."""
-        return None if self.is_history else understand(self.name, self.data).record
+        return None if self.is_history else decode(self.name, self.data).record
 
 
 def names_in(directory: Path) -> list[str]:

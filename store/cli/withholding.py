@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from store.cli import app_settings, refuse, with_data
-from store.data_file import load, understand
+from store.data_file import decode, load
 from store.disk import atomic_write, locked
 from store.history import History
 from store.records import Poll, Problem
@@ -35,7 +35,7 @@ def withhold(poll_id: str, reason: str) -> None:
                 raise click.ClickException(f"{poll_id} is withheld already; see {NAME}.")
             record["withheld"][poll_id] = entry
             data = (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
-            if problems := understand(NAME, data).problems:
+            if problems := decode(NAME, data).problems:
                 raise click.ClickException(f"{NAME} was left as it was: {problems[0].message}.")
             atomic_write(directory / NAME, data)
     except OSError as error:

@@ -25,7 +25,7 @@ from store.publishing import formats, manifest, tables
 from store.publishing.directories import SUMS, Directory, digest, is_whole, sums
 from store.publishing.manifest import File, Manifest
 from store.publishing.tables import Line, Row
-from store.records import FOLDERS, SINGLE, Assistant, DataFile, Models, Poll, Words
+from store.records import FOLDERS, SINGLE, Assistant, DataFile, Models, Poll, Site, Words
 from store.snapshot import Snapshot
 
 CATALOGUE = "catalogue.jsonl"
@@ -34,6 +34,11 @@ _FILE = re.compile(r"({})/([a-z0-9-]{{1,100}})\.json".format("|".join(FOLDERS)))
 
 _SHOWN = ("name", "former_names", "maker", "api", "web_search")
 """Members that are published of an assistant."""
+_SHOWN_OF_SITE = (
+    "name", "licence", "sample", "poll_every_days", "samples_per_round", "samples_at_first",
+    "stale_after_days", "drop_after_days",
+)  # fmt: skip
+"""Members that are published of site.json, beside the address."""
 
 
 class CatalogueEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,7 +109,7 @@ def write(home: Directory, source: Source) -> Written:
 
 
 class Draft:
-    """A dataset on its way, in a folder of its own, as these ``tools`` write it."""
+    """A dataset that is being written in a folder of its own, by these ``tools``."""
 
     def __init__(
         self, folder: Path, source: Source, snapshot: Snapshot, tools: dict[str, str]
@@ -121,7 +126,7 @@ class Draft:
         self._writers: dict[str, formats.Csv | formats.Parquet] = {}
 
     def fill(self, proof: Mapping[str, bytes]) -> Manifest:
-        """Write every file, but those that are ``unwritable`` and must be there; describe them."""
+        """Write every file but the ``unwritable`` ones, which are there already; describe them."""
         (self._folder / manifest.EVIDENCE).parent.mkdir()
         self._begin_tables()
         for slug, index in sorted(self._snapshot.line_indexes.items()):
@@ -255,8 +260,9 @@ def restore_catalogue(data: bytes, directory: Path) -> None:
 
 
 def _files(catalogue: Catalogue, base_url: str | None) -> Iterator[tuple[str, DataFile]]:
-    # What is an operator's own is left out here, so that it is in no published byte.
-    yield "site.json", replace(catalogue.site, base_url=base_url, hosts=(), daily_usd=None)
+    # What is an operator's own is not named, so that it is in no published byte.
+    shown = {name: getattr(catalogue.site, name) for name in _SHOWN_OF_SITE}
+    yield "site.json", Site(version=1, base_url=base_url, **shown)
     models = tuple(
         Assistant(**{name: getattr(assistant, name) for name in _SHOWN})
         for assistant in catalogue.assistants

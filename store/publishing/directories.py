@@ -219,7 +219,7 @@ def _below(folder: Path) -> Iterator[str]:
 
 
 def _digest(path: Path) -> str:
-    """Return the digest of a file, or why it has none."""
+    """Return the digest of a file, or the error in its place, which makes a basis differ."""
     try:
         return digest(read_regular(path))
     except OSError as error:

@@ -161,7 +161,7 @@ def cite_as(manifest: Manifest) -> str:
     return f"{manifest.title}: what AI assistants recommend, version {manifest.version}{where}"
 
 
-def structured(manifest: Manifest, address: str) -> dict[str, Any]:
+def json_ld(manifest: Manifest, address: str) -> dict[str, Any]:
     """Return the dataset in the words of schema.org; its files are below ``address``."""
     return {
         "@context": "https://schema.org",

@@ -85,7 +85,8 @@ def encode(manifest: TreeManifest) -> bytes:
 class Tree:
     """A tree that is being written in ``folder``.
 
-    ``last`` is the folder of the one before, ``digests`` those of its files, as they are.
+    ``before`` is the manifest of the last tree, ``last`` its folder, ``digests`` those of its files
+    as they are now.
     """
 
     def __init__(
@@ -209,7 +210,7 @@ def _asker(app: Flask) -> Callable[..., Response]:
 
 
 LEFT_OUT = ("/api/v1/",)
-"""Rules without a file: a folder bears the name."""
+"""Rules that are not exported: in a tree their path is a folder."""
 
 
 def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
@@ -248,7 +249,7 @@ def category_paths(app: Flask, slugs: Collection[str]) -> set[str]:
 
 
 def _paths(app: Flask, values: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """Yield paths of rules with one variable at most: the values of the word before ``<slug>``."""
+    """Yield the paths of rules with one variable at most; its values are by the word before it."""
     for rule in app.url_map.iter_rules():
         is_asked = "GET" in (rule.methods or ()) and rule.rule not in LEFT_OUT
         if not is_asked or rule.rule.count("<") > 1:

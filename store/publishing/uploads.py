@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from store.publishing.trees import MANIFEST, TreeManifest, decode, encode, object_of
 
 AT_ONCE = 32  # with more, servers begin to refuse some
-JSON = {"Content-Type": "application/json", "Cache-Control": "public, max-age=60"}
+JSON_HEADERS = {"Content-Type": "application/json", "Cache-Control": "public, max-age=60"}
 LISTS = ("/", "/sitemap.xml", "/api/v1/categories.json", "/llms.txt", "/data/dataset.json")  # last
 
 
@@ -66,13 +66,15 @@ class Bucket:
 
         with self._sentences(), ThreadPoolExecutor(AT_ONCE) as pool:
             self._refuse_others({object_of(path) for path in new.keys() - old.keys()})
-            put(MANIFEST, encode(replace(before, files=old | new | unsure)), attributes=JSON)
+            put(
+                MANIFEST, encode(replace(before, files=old | new | unsure)), attributes=JSON_HEADERS
+            )
             list(pool.map(write, paths))
-            put("redirects.json", msgspec.json.encode(manifest.redirects), attributes=JSON)
+            put("redirects.json", msgspec.json.encode(manifest.redirects), attributes=JSON_HEADERS)
             for path in gone:
                 with suppress(FileNotFoundError):  # a run that died was as far
                     self._client.delete(self._store, object_of(path))
-            put(MANIFEST, encode(manifest), attributes={**JSON, "basis": basis})
+            put(MANIFEST, encode(manifest), attributes={**JSON_HEADERS, "basis": basis})
         return len(paths)
 
     def _refuse_others(self, new: set[str] | None = None) -> None:

@@ -61,8 +61,8 @@ class Journal(Ledger):
     """A ledger that was replayed, and what a check of all lines showed.
 
     - ``head_lines``: the lines of the file of heads;
-    - ``entries``: by file, its entries since its newest acceptance, each with the newest day that
-      was closed before;
+    - ``entries``: by file, its entries since the newest accepted loss, each with the newest day
+      that was closed before;
     - ``stamps``: by file, the stamps of its lines;
     - ``to_close``: the entries by which open lines would be closed;
     - ``redacted``: the ids of withheld lines, empty for one that was damaged;

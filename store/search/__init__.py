@@ -31,8 +31,8 @@ from store.search.words import (
     FILLERS,
     SynonymGroups,
     Words,
-    parted,
     singular,
+    split_at_best,
     subject_of,
     words_of,
 )
@@ -62,7 +62,7 @@ to be likely, 15 more negatives are called likely; at 5, 15 needs fewer.
 MIN_LEAD = 1.3
 """Least ratio of a likely match to the next category. At 1.1, 2 more of 14 more are wrong."""
 UNSURE_FROM, DEMOTED_FROM = 0.6, 0.78
-"""Scores of keywords and of others above which what is not sure is put, in its order, below likely.
+"""Scores of keywords and of others from which a hit that is not sure is scaled down below likely.
 
 At .6 for both, 2 of 99 needs fewer are first; at .78 for both, near ties of keywords are lost.
 """
@@ -198,7 +198,7 @@ class Index:
         hits = self._search(whole, limit, compare)
         if any(hit.match in SURE for hit in (*hits.categories, *hits.brands)):
             return hits
-        before, thing = parted(whole)
+        before, thing = split_at_best(whole)
         knows = self._arrays.nearness.knows  # a wish, as in "for kids, the best headphones"
         if any(knows(word) for word in before if word not in FILLERS):
             return hits
@@ -233,7 +233,7 @@ class Index:
         related: list[str] = []
         likeness: Likeness | None = {}
         if max((*categories.values(), *brands.values()), default=0) < LIKELY:
-            related = [slug for slug in near.shares if slug not in categories]
+            related = [slug for slug in near.relative_scores if slug not in categories]
             if sum(word not in FILLERS for word in words) == 1:
                 related = []  # one word alone is near to nothing: a lawyer buys no shoes for one
             if compare and (related or categories):  # where words find nothing, a model may not
@@ -270,21 +270,23 @@ def _corrected(
     it, and those almost as near; it is a likely match where no other comes close. None of the
     `unsure` is: what keywords have left over does not become what was asked for by being nearest.
     """
-    if near.shared < MIN_SHARED_TO_CORRECT:
+    if near.common_words < MIN_SHARED_TO_CORRECT:
         return scores
-    agreed = {slug: share for slug, share in near.shares.items() if share >= MIN_NEARNESS_SHARE}
+    agreed = {
+        slug: share for slug, share in near.relative_scores.items() if share >= MIN_NEARNESS_SHARE
+    }
     corrected = {
         slug: points if agreed[slug] == 1 else min(points, MOST_UNSURE)
         for slug, points in scores.items()
         if slug in agreed
     }
-    if near.shared < MIN_SHARED_TO_FIND:
+    if near.common_words < MIN_SHARED_TO_FIND:
         return corrected
     for place, (slug, share) in enumerate(agreed.items()):
         sure = (
             place == 0
             and slug not in unsure
-            and near.shared >= MIN_SHARED_TO_BE_LIKELY
+            and near.common_words >= MIN_SHARED_TO_BE_LIKELY
             and near.lead >= MIN_LEAD
         )
         points = NEAREST_LIKELY_SCORE if sure else round(NEAREST_SCORE * share, 3)
@@ -365,7 +367,7 @@ def _finalists(
     places: dict[Title, list[tuple[Match, Posting]]] = {
         title: [] for *_, title in sorted(promising)[:most]
     }
-    for match in (*query.asides, *query.matches):
+    for match in (*query.filler_matches, *query.matches):
         for place in [place for place in match.postings if place.title in places]:
             places[place.title].append((match, place))
     return places.items()

@@ -49,7 +49,7 @@ LAST = "\U0010ffff"
 
 
 class Document(Struct, frozen=True, gc=False):
-    """A document: its slug, its title followed by its aliases, and a brand's domain."""
+    """A document: its slug, its title and aliases, a brand's domain, situations of who needs it."""
 
     slug: str
     titles: tuple[str, ...]
@@ -122,7 +122,7 @@ class InvertedIndex:
         return other
 
     def _replace(self, documents: Iterable[Document]) -> None:
-        """Take out what is not among these documents, and take in what is new, in own tables."""
+        """Take out what is not among these documents, and take in what is new, in copied tables."""
         before, self._documents = self._documents, {item.slug: item for item in documents}
         new = [item for slug, item in self._documents.items() if item != before.get(slug)]
         gone = before.keys() - self._documents.keys()

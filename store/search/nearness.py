@@ -38,14 +38,14 @@ NEAR = 200
 
 
 class Nearness(NamedTuple):
-    """The nearness of categories to a text, as shares of the nearest, which comes first.
+    """The nearness of categories to a text, relative to the nearest, which comes first.
 
-    `shared` is how many words, fillers aside, the text and the nearest bag share; `lead` how many
+    `common_words` is how many, fillers aside, the text and the nearest bag share; `lead` how many
     times nearer that one is than the next.
     """
 
-    shares: dict[str, float]
-    shared: int
+    relative_scores: dict[str, float]
+    common_words: int
     lead: float
 
 
@@ -111,9 +111,9 @@ def fused(near: Nearness, likeness: Likeness) -> dict[str, float]:
     {'lamp': 1.0, 'sofa': 0.9166666666666667, 'bed': 0.8333333333333334, 'desk': 0.75}
     """
     most = max(*likeness.values(), 0) or 1
-    points = dict(near.shares)
+    points = dict(near.relative_scores)
     for slug, alike in likeness.items():
-        share = (1 - MODEL_SHARE) * near.shares.get(slug, 0)
+        share = (1 - MODEL_SHARE) * near.relative_scores.get(slug, 0)
         points[slug] = share + MODEL_SHARE * max(alike, 0) / most
     order = sorted(points, key=lambda slug: (-points[slug], slug))
     return {slug: points[slug] / points[order[0]] for slug in order}

@@ -61,12 +61,11 @@ class Match(Struct, frozen=True, gc=False):
 class ParsedQuery(NamedTuple):
     """A query interpreted in one index; `weights` (0..1) are its words' idf there, `weight` all.
 
-    That of `fillers` is reduced, and `asides` are their matches, which make no candidates.
+    That of `fillers` is reduced; `filler_matches`, those of fillers, make no candidates.
     `of_things` if the titles name things and not brands. `head` is the position of the head noun of
     keywords, which says what is asked for. Sentences and names have none. `bare` are the positions
-    of words used like names, `nouns` of those after an article in a sentence, `qualifiers` of
-    shopping words, which tell apart what titles are alike in otherwise ("app", "free"). `telling`
-    are those a title must have, to be all that was asked for.
+    of words used like names, `nouns` of those after an article in a sentence, `telling` of those
+    that a title must have: no filler, or a shopping word that tells titles apart ("app", "free").
     """
 
     text: str
@@ -75,7 +74,7 @@ class ParsedQuery(NamedTuple):
     sentence: bool
     of_things: bool
     fillers: frozenset[int]
-    asides: list[Match]
+    filler_matches: list[Match]
     head: int | None
     bare: list[int]
     nouns: list[int]
@@ -97,7 +96,7 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
     unfinished = None if is_whole else len(words) - 1
     # A word that no title has weighs as much as the rarest: it may be what was meant.
     weights: list[float] = []
-    asides: list[Match] = []
+    filler_matches: list[Match] = []
     for i, word in enumerate(words):
         is_filler = word in fillers
         written: TermCandidate = (LIKENESS["word"], "word", word, False)
@@ -106,7 +105,7 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
         for alike, kind, term, guessed in meanings:
             if postings := index.postings[kind].get(term):
                 match = Match((i,), postings, alike, guessed)
-                (asides if is_filler else matches).append(match)
+                (filler_matches if is_filler else matches).append(match)
                 if alike > likeness and kind in ("word", "singular"):
                     likeness, weight = alike, index.idf(singular(term))
         weights.append(weight * (QUERY_FILLER_WEIGHT if is_filler else 1))
@@ -114,19 +113,21 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
     head = _head(words, telling) if of_things else None
     if head is not None and sentence and not index.is_ordinary(words[head]):
         head = None  # a brand or a mistake, as in "vpn foreign netflix"
-    aside = frozenset(range(len(words))).difference(telling)
+    filler_positions = frozenset(range(len(words))).difference(telling)
     return ParsedQuery(
         text=" ".join(words),
         weights=weights,
         weight=sum(weights),
         sentence=sentence,
         of_things=of_things,
-        fillers=aside,
-        asides=asides,
+        fillers=filler_positions,
+        filler_matches=filler_matches,
         head=head,
         bare=_bare(words),
         nouns=[i for i in range(1, len(words)) if sentence and words[i - 1] in ARTICLES],
-        telling=[i for i, word in enumerate(words) if i not in aside or word in QUALIFIERS],
+        telling=[
+            i for i, word in enumerate(words) if i not in filler_positions or word in QUALIFIERS
+        ],
         matches=matches,
     )
 

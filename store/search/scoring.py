@@ -47,8 +47,8 @@ At 1, "headphones" finds those for kids first; at .8, accessories come before su
 """
 
 PART, REWORDED, WHOLE = range(3)
-"""Readings of a title: it or the query has a telling word that the other lacks; both have the same,
-some in other words or without a generic noun; the same as they are."""
+"""How a title reads beside a query. PART: one has a telling word that the other lacks. REWORDED:
+all words correspond, some by a synonym or without a generic noun. WHOLE: word for word."""
 SAME_COVERAGE = 0.1
 """Difference of coverage up to which another title may be meant as well."""
 

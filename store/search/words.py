@@ -179,10 +179,10 @@ def subject_of(query: str) -> str:
     return query if FUNCTION_WORDS.issuperset(words_of(subject)) else subject
 
 
-def parted(query: str) -> tuple[Words, Words]:
-    """Return the words before the last "best" of a query, and the thing after it, barely named.
+def split_at_best(query: str) -> tuple[Words, Words]:
+    """Return the words before the last "best" of a query, and the thing after it by its bare name.
 
-    >>> parted("is Halcira really the best password manager to buy")
+    >>> split_at_best("is Halcira really the best password manager to buy")
     (('is', 'halcira', 'really', 'the'), ('password', 'manager'))
     """
     first = _FIRST.match(query)

@@ -31,7 +31,7 @@ Value = TypeVar("Value")
 
 
 class Result(Struct, Generic[Value], frozen=True):
-    """An answer, the address where it goes on, and whether it may be kept: not if soon better."""
+    """An answer, and the address where it goes on; a provisional one may not be kept."""
 
     value: Value
     following: str | None = None

@@ -10,7 +10,7 @@ from store.records import NearMiss, Pick, ServedFailure, Usage
 from store.web import lookup
 from store.web.endpoints import Result, endpoint, rows_as
 from store.web.errors import Refused
-from store.web.queries import OfHistory, parameters_of
+from store.web.queries import HistoryQuery, parameters_of
 from store.web.shapes import TIME_PATTERN, JsonObject, Time, doc
 from store.web.view import View
 
@@ -87,7 +87,7 @@ class Polls(Struct, frozen=True):
     cursor: str | None
 
 
-def _write_polls(polls: Polls, query: OfHistory) -> bytes:
+def _write_polls(polls: Polls, query: HistoryQuery) -> bytes:
     if query.format == "json":
         # The lines are the records: nothing is parsed and written again.
         return b"[" + b",".join(polls.lines) + b"]"
@@ -103,7 +103,7 @@ def _write_polls(polls: Polls, query: OfHistory) -> bytes:
     problems=(404,),
     moves=True,
 )
-def get_history(view: View, query: OfHistory) -> Result[Polls]:
+def get_history(view: View, query: HistoryQuery) -> Result[Polls]:
     """The poll history of a category.
 
     Every poll, newest first, failed ones included. A record is the line of the history

@@ -13,7 +13,7 @@ from store.records import WrittenExperiment
 from store.site_summary import RankedPart, RankedTopic
 from store.web import lookup
 from store.web.endpoints import endpoint, rows
-from store.web.queries import Categories, OfCategories, Query, parameters_of
+from store.web.queries import CategoriesQuery, CategoryFilter, Query, parameters_of
 from store.web.shapes import URI, Api, CertaintyLevel, Date, JsonObject, Page, doc
 from store.web.view import View
 
@@ -111,7 +111,7 @@ COMPUTED = msgspec.json.Decoder(dict[str, ComputedTexts]).decode(
     write=rows(CategoryItem),
     problems=(404,),
 )
-def list_categories(view: View, query: Categories) -> list[CategoryItem]:
+def list_categories(view: View, query: CategoriesQuery) -> list[CategoryItem]:
     """All ranked categories.
 
     Every category with at least one counted answer, by title; or those of one topic, of one
@@ -123,7 +123,7 @@ def list_categories(view: View, query: Categories) -> list[CategoryItem]:
 
 
 def category_items(
-    view: View, topic: RankedTopic | RankedPart | None, query: OfCategories
+    view: View, topic: RankedTopic | RankedPart | None, query: CategoryFilter
 ) -> list[CategoryItem]:
     """Return the categories of a topic or a part of one, or all, that are as a query asks."""
     return [

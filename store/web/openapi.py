@@ -20,14 +20,14 @@ from store.web.endpoints import MEDIA_TYPES, Endpoint, endpoint
 from store.web.errors import Refused
 from store.web.lookup import model_names
 from store.web.queries import (
-    AsOf,
-    Categories,
-    Changes,
-    Mentions,
-    OfHistory,
-    OfProduct,
+    CategoriesQuery,
+    ChangesQuery,
+    HistoryQuery,
+    MentionsQuery,
+    ProductQuery,
     Query,
-    Search,
+    RankingQuery,
+    SearchQuery,
     parameters_of,
 )
 from store.web.rendering import render
@@ -305,18 +305,18 @@ def _sample_queries(view: View) -> Iterator[tuple[Endpoint, Query]]:
     snapshot, summary = view.snapshot, view.snapshot.summary
     for route in (listings.list_topics, listings.get_instruments, listings.get_labs):
         yield route, Query()
-    yield trends.get_mentions, Mentions()
-    yield trends.get_changes, Changes()
+    yield trends.get_mentions, MentionsQuery()
+    yield trends.get_changes, ChangesQuery()
     topics = [topic.slug for topic in summary.topics if topic.parts]
-    yield listings.list_categories, Categories(topic=topics[0] if topics else None)
+    yield listings.list_categories, CategoriesQuery(topic=topics[0] if topics else None)
     for board in summary.ranked[:1]:  # none before the first answer
         leader = snapshot.products[board.entries[0].product]
-        yield search.search, Search(q=board.category.subject)
-        yield verdicts.get_best_in_category, AsOf(slug=board.slug)
-        yield verdicts.get_product, OfProduct(slug=leader.slug)
+        yield search.search, SearchQuery(q=board.category.subject)
+        yield verdicts.get_best_in_category, RankingQuery(slug=board.slug)
+        yield verdicts.get_product, ProductQuery(slug=leader.slug)
         states = snapshot.aggregates[board.slug].states
         for model in [a.model for a in board.counted if states[a.model].failure is None][:1]:
-            yield history.get_history, OfHistory(slug=board.slug, model=model, limit=1)
+            yield history.get_history, HistoryQuery(slug=board.slug, model=model, limit=1)
 
 
 def _shortened(value: Any) -> Any:

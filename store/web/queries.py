@@ -81,25 +81,25 @@ class Query(Struct, frozen=True, kw_only=True, rename="camel"):
     """The base of all queries; by itself, no parameters."""
 
 
-class OfCategory(Query, frozen=True, kw_only=True):
+class CategoryQuery(Query, frozen=True, kw_only=True):
     """A category."""
 
     slug: Annotated[Slug, doc("Category slug, as search returns it.")]
 
 
-class OfProduct(Query, frozen=True, kw_only=True):
+class ProductQuery(Query, frozen=True, kw_only=True):
     """A product."""
 
     slug: Annotated[Slug, doc("Product slug, lower case and hyphenated, as search returns it.")]
 
 
-class OfSlug(Query, frozen=True, kw_only=True):
+class SlugQuery(Query, frozen=True, kw_only=True):
     """Anything else that has a slug."""
 
     slug: Slug
 
 
-class AsOf(OfCategory, frozen=True, kw_only=True):
+class RankingQuery(CategoryQuery, frozen=True, kw_only=True):
     """A category, as of a day if given."""
 
     as_of: Annotated[
@@ -112,13 +112,13 @@ class AsOf(OfCategory, frozen=True, kw_only=True):
     ] = None
 
 
-class Mentions(Query, frozen=True, kw_only=True):
-    """A list of flat objects."""
+class MentionsQuery(Query, frozen=True, kw_only=True):
+    """The list of the most mentioned products."""
 
     format: Format = "json"
 
 
-class OfCategories(Query, frozen=True, kw_only=True):
+class CategoryFilter(Query, frozen=True, kw_only=True):
     """Ranked categories, all or some."""
 
     topic: InTopic = None
@@ -126,13 +126,13 @@ class OfCategories(Query, frozen=True, kw_only=True):
     tied: Annotated[bool | None, doc("Only those with a tie at #1, or without.")] = None
 
 
-class Categories(OfCategories, frozen=True, kw_only=True):
+class CategoriesQuery(CategoryFilter, frozen=True, kw_only=True):
     """Ranked categories as a list."""
 
     format: Format = "json"
 
 
-class OfHistory(OfCategory, frozen=True, kw_only=True):
+class HistoryQuery(CategoryQuery, frozen=True, kw_only=True):
     """Polls of a category."""
 
     model: Annotated[
@@ -153,7 +153,7 @@ class OfHistory(OfCategory, frozen=True, kw_only=True):
     format: Format = "json"
 
 
-class Changes(Query, frozen=True, kw_only=True):
+class ChangesQuery(Query, frozen=True, kw_only=True):
     """Changes of the models' #1 picks, narrowed."""
 
     since: Annotated[Day | None, doc("Only changes of this day (UTC) and later ones.")] = None
@@ -163,7 +163,7 @@ class Changes(Query, frozen=True, kw_only=True):
     format: Format = "json"
 
 
-class Search(Query, frozen=True, kw_only=True):
+class SearchQuery(Query, frozen=True, kw_only=True):
     """A search."""
 
     q: Annotated[
@@ -176,13 +176,13 @@ class Search(Query, frozen=True, kw_only=True):
     limit: Annotated[int, doc("Hits of each kind at most.", ge=1, le=50)] = HITS
 
 
-class SearchCall(Search, frozen=True, kw_only=True):
+class SearchCall(SearchQuery, frozen=True, kw_only=True):
     """A search by an MCP client."""
 
     limit: Annotated[int, doc("Hits of each kind at most.", ge=1, le=20)] = 5
 
 
-class CategoryCall(AsOf, frozen=True, kw_only=True):
+class CategoryCall(RankingQuery, frozen=True, kw_only=True):
     """A category, by an MCP client; what is not a slug is answered with the closest slugs."""
 
     slug: NamedCategory
@@ -209,7 +209,7 @@ class HistoryCall(Query, frozen=True, kw_only=True):
     before: Annotated[PollId | None, doc("Only older polls: pass nextBefore to go on.")] = None
 
 
-class ListCall(OfCategories, frozen=True, kw_only=True):
+class ListCall(CategoryFilter, frozen=True, kw_only=True):
     """A part of the list of categories, by an MCP client."""
 
     part: Annotated[str | None, doc("Only this part of the topic, by its slug.")] = None

@@ -88,7 +88,7 @@ class FinalResponse(Response):
 class Body:
     """The bytes and headers sent for an address, plain and compressed, with their tag.
 
-    One without ``may_be_kept`` may soon be better. Tag, compressed form, and what ``draw`` makes
+    One without ``may_be_kept`` is provisional. Tag, compressed form, and what ``draw`` makes
     of the source, are made when they are first sent. The tag is the source's,
     so a reader who has the picture is answered without drawing it.
     """
@@ -191,7 +191,8 @@ def snapshot_basis(view: View, **_: str) -> Hashable:
 def category_basis(view: View, slug: str) -> Hashable:
     """Return the basis of what follows from one ranking alone: a poll of another changes nothing.
 
-    A missing ranking has the snapshot's step, so that it is shown as soon as it is there.
+    A missing ranking has the snapshot's step, negative as that of no ranking is, so that it is
+    shown as soon as it is there.
     """
     return view.snapshot.board_steps.get(slug, -view.snapshot.step)
 

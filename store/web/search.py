@@ -8,7 +8,7 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.products import ProductProfile
 from store.search import Hit, Hits, Label
 from store.web.endpoints import Result, endpoint
-from store.web.queries import Search
+from store.web.queries import SearchQuery
 from store.web.shapes import (
     Api,
     CertaintyLevel,
@@ -143,7 +143,7 @@ def search_basis(view: View, **_: str) -> tuple[int, str]:
     page=lambda view, query: view.at.page("search?" + urlencode({"q": query.q})),
     basis=search_basis,
 )
-def search(view: View, query: Search) -> Result[SearchResults]:
+def search(view: View, query: SearchQuery) -> Result[SearchResults]:
     """Resolve a topic or a brand.
 
     Fuzzy match on categories and brands, best first. The way to resolve category and

@@ -14,7 +14,7 @@ from store.rankings.mention_trends import Direction
 from store.rankings.products import ProductProfile
 from store.web import as_of, lookup
 from store.web.endpoints import endpoint, rows
-from store.web.queries import Changes, Mentions, parameters_of
+from store.web.queries import ChangesQuery, MentionsQuery, parameters_of
 from store.web.shapes import Api, CertaintyLevel, Date, JsonObject, Page, Time, doc
 from store.web.view import View
 
@@ -163,7 +163,7 @@ class MentionList(JsonObject, frozen=True, kw_only=True):
     page=lambda view, _: view.at.page("mentions"),
     write=rows(Mention, attrgetter("products")),
 )
-def get_mentions(view: View, query: Mentions) -> MentionList:  # noqa: ARG001
+def get_mentions(view: View, query: MentionsQuery) -> MentionList:  # noqa: ARG001
     """The most mentioned products.
 
     All-time mentions across every successful poll, with a 7-day trend that compares only
@@ -209,7 +209,7 @@ def _mention(view: View, rank: int, product: ProductProfile, leaderboards: int) 
     write=rows(Change, attrgetter("changes")),
     problems=(404,),
 )
-def get_changes(view: View, query: Changes) -> ChangeList:
+def get_changes(view: View, query: ChangesQuery) -> ChangeList:
     """Flips of a model's #1, and changes of a ranking's leader.
 
     The newest changes of one model's #1 in one category, newest first. A change is
@@ -220,7 +220,7 @@ def get_changes(view: View, query: Changes) -> ChangeList:
     return change_list(view, query, MOST_CHANGES)
 
 
-def change_list(view: View, query: Changes, most: int) -> ChangeList:
+def change_list(view: View, query: ChangesQuery, most: int) -> ChangeList:
     """Return the newest changes that a query asks for, so many of each kind at most."""
     summary, slugs, since = view.snapshot.summary, _slugs(view, query), query.since or ""
     matches = [
@@ -279,7 +279,7 @@ def last_interval_start(view: View) -> str:
     return f"{newest - timedelta(days=view.site.poll_every_days - 1)}"
 
 
-def _slugs(view: View, query: Changes) -> Collection[str] | None:
+def _slugs(view: View, query: ChangesQuery) -> Collection[str] | None:
     """Return the categories that a query asks about; ``None`` if about all."""
     others = parameters_of(query, topic=None)
     topic = lookup.topic_parameter(

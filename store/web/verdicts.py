@@ -11,7 +11,7 @@ from store.rankings.products import ProductProfile
 from store.web import as_of, lookup
 from store.web import shapes as wire
 from store.web.endpoints import endpoint
-from store.web.queries import AsOf, OfProduct
+from store.web.queries import ProductQuery, RankingQuery
 from store.web.responses import category_basis
 from store.web.view import View
 
@@ -24,7 +24,7 @@ from store.web.view import View
     moves=True,
     basis=category_basis,
 )
-def get_best_in_category(view: View, query: AsOf) -> wire.CategoryVerdict:
+def get_best_in_category(view: View, query: RankingQuery) -> wire.CategoryVerdict:
     """The verdict of a category.
 
     The merged ranking of a category, how far the models agree, and what each one said.
@@ -40,7 +40,7 @@ def get_best_in_category(view: View, query: AsOf) -> wire.CategoryVerdict:
     problems=(404,),
     moves=True,
 )
-def get_product(view: View, query: OfProduct) -> wire.ProductRecord:
+def get_product(view: View, query: ProductQuery) -> wire.ProductRecord:
     """The record of a product.
 
     A product and every leaderboard it appears on, with the models' reasons and with what

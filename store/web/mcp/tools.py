@@ -123,7 +123,7 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     topic, part = (None if sure else lookup.topic_in(subject, view)) or (None, None)
     results |= {"topic": topic, "part": part}
     if news and (sure or topic or not subject):  # else it is not here
-        changes = queries.Changes(slug=next(iter(sure), None), topic=topic, since=since)
+        changes = queries.ChangesQuery(slug=next(iter(sure), None), topic=topic, since=since)
         listed = to_builtins(trends.change_list(view, changes, max(query.limit, NEWEST_CHANGES)))
         results |= {name: listed[name] for name in NEWS}
         results["since"] = since or trends.last_interval_start(view)
@@ -135,8 +135,8 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
 def get_best_in_category(view: View, query: queries.CategoryCall) -> dict[str, Any]:
     """Return the verdict of a category, and what changed: its #1, its leader, assistants' #1s."""
     slug, day = _category(view, query.slug), query.as_of
-    whole = verdicts.get_best_in_category(view, queries.AsOf(slug=slug, as_of=day))
-    listed = trends.get_changes(view, queries.Changes(slug=slug))
+    whole = verdicts.get_best_in_category(view, queries.RankingQuery(slug=slug, as_of=day))
+    listed = trends.get_changes(view, queries.ChangesQuery(slug=slug))
     verdict: dict[str, Any] = to_builtins(whole)
     for name in ("changes", "leaders"):
         until = [c for c in getattr(listed, name) if day is None or c.to_date <= day]
@@ -171,7 +171,7 @@ def get_poll_history(view: View, query: queries.HistoryCall) -> dict[str, Any]:
     """Return the newest polls of a category, as they stand in the files."""
     slug = _category(view, query.slug)
     model = lookup.model_parameter(view, query.model, str)
-    part = queries.OfHistory(slug=slug, model=model, limit=query.limit, before=query.before)
+    part = queries.HistoryQuery(slug=slug, model=model, limit=query.limit, before=query.before)
     polls = history.get_history(view, part).value
     outcomes = view.snapshot.line_indexes[slug].outcomes
     counts = {key: n for key, n in outcomes.items() if model in (None, key[0])}

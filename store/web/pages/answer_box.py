@@ -37,8 +37,8 @@ class Choices(Struct, frozen=True):
     """One assistant's first choices, oldest first.
 
     ``usual`` are the products that came first most often, each ``count`` times of ``of``;
-    ``latest`` is the newest choice where that is another one. ``miss`` says what became of a poll
-    since; ``absence`` why an assistant is not counted.
+    ``latest`` is the newest choice where that is another one. ``last_failure`` says what became of
+    a poll since; ``absence`` why an assistant is not counted.
     """
 
     model: str
@@ -47,7 +47,7 @@ class Choices(Struct, frozen=True):
     count: int = 0
     of: int = 0
     latest: ProductProfile | None = None
-    miss: str | None = None
+    last_failure: str | None = None
     absence: str | None = None
 
 
@@ -101,8 +101,8 @@ def _counted_choices(board: Leaderboard, snapshot: Snapshot, day: str | None) ->
         most = max(counts.values())
         usual = [product for product, count in counts.items() if count == most]
         squares: list[Square] = [numbers.get(product, 0) for product in firsts]
-        miss = _miss(board.slug, model, snapshot, day)
-        if miss:
+        last_failure = _last_failure(board.slug, model, snapshot, day)
+        if last_failure:
             squares.append(None)
         yield Choices(
             model=model,
@@ -111,11 +111,11 @@ def _counted_choices(board: Leaderboard, snapshot: Snapshot, day: str | None) ->
             count=most,
             of=len(firsts),
             latest=None if firsts[-1] in usual else products[firsts[-1]],
-            miss=miss,
+            last_failure=last_failure,
         )
 
 
-def _miss(slug: str, model: str, snapshot: Snapshot, day: str | None = None) -> str | None:
+def _last_failure(slug: str, model: str, snapshot: Snapshot, day: str | None = None) -> str | None:
     """Return what became of the newest poll of an assistant, if it brought no answer."""
     index = snapshot.line_indexes[slug]
     # States leave withheld polls out; only the lines still show that one was made.
@@ -140,7 +140,7 @@ def _missing_choices(board: Leaderboard, snapshot: Snapshot) -> Iterator[Choices
         absence = "no answer yet"
         if last.get(model, board.newest) < board.newest:
             absence = f"no answer since {day_in_words(last[model][:10])}"
-        elif _miss(board.slug, model, snapshot) == "withheld":
+        elif _last_failure(board.slug, model, snapshot) == "withheld":
             absence = "its answer is withheld"
         yield Choices(model, [None], absence=absence)
 

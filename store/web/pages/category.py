@@ -11,7 +11,7 @@ from store.web.pages import pictures
 from store.web.pages.answer_box import answer_box
 from store.web.pages.news import news_of
 from store.web.pages.routes import page
-from store.web.queries import AsOf
+from store.web.queries import RankingQuery
 from store.web.responses import category_basis
 from store.web.shapes import CategoryVerdict
 from store.web.view import View
@@ -48,9 +48,9 @@ def _behind(view: View, board: Leaderboard) -> str | None:
     "/best/<slug>",
     "category.html",
     basis=_basis,
-    same=lambda view, query: view.at.category(query.slug, query.as_of),
+    alternate=lambda view, query: view.at.category(query.slug, query.as_of),
 )
-def category(view: View, query: AsOf) -> dict[str, Any]:
+def category(view: View, query: RankingQuery) -> dict[str, Any]:
     """Show a verdict, how sure it is, and where it comes from."""
     day, slug = query.as_of, query.slug
     current = lookup.board(view, slug, partial(view.at.category_page, as_of=day))

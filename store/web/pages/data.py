@@ -119,7 +119,7 @@ class DataFiles:
                 "proof": (LEDGER, HEADS),
                 "describing": (*manifest.NAMES, "catalogue.jsonl"),
                 "cite": manifest.cite_as(own) if own else None,
-                "structured": manifest.structured(own, at) if own else None,
+                "json_ld": manifest.json_ld(own, at) if own else None,
             }
 
         return data

@@ -46,7 +46,7 @@ def site_map(view: View, query: Query) -> dict[str, Any]:
     return {"places": places[:MOST_URLS]}
 
 
-@page("/docs", "docs.html", same=lambda view, _: view.at.api("openapi.json"))
+@page("/docs", "docs.html", alternate=lambda view, _: view.at.api("openapi.json"))
 def documentation(view: View, query: Query) -> dict[str, Any]:
     """Show the API, from its own description."""
     document = openapi.get_openapi(view, query)

@@ -14,7 +14,7 @@ from store.rankings import sentences
 from store.rankings.changes import Change
 from store.web import lookup
 from store.web.pages.routes import page, resource
-from store.web.queries import OfCategory, Query
+from store.web.queries import CategoryQuery, Query
 from store.web.responses import Route, category_basis
 from store.web.view import View
 
@@ -72,10 +72,10 @@ def _changes(view: View, path: str) -> dict[str, Any]:
     "/feeds/best/<slug>.atom",
     "feed.atom.xml",
     basis=category_basis,
-    same=lambda view, query: view.at.category(query.slug),
+    alternate=lambda view, query: view.at.category(query.slug),
     media_type=ATOM,
 )
-def category_atom(view: View, query: OfCategory) -> dict[str, Any]:
+def category_atom(view: View, query: CategoryQuery) -> dict[str, Any]:
     """Show the changes of one category."""
     board = lookup.board(view, query.slug, view.at.feed)
     changes = view.snapshot.aggregates[board.slug].changes[::-1]

@@ -104,7 +104,7 @@ def _first_choices(
 
 
 def _obstacle(before: Leaderboard, after: Leaderboard) -> str | None:
-    """Return what a ranking is called whose places cannot be compared with those before."""
+    """Return why places cannot be compared with those before, as the beginning of a sentence."""
     old, new = _instruments(before), _instruments(after)
     if before.question != after.question:
         return "The first ranking for this question"

@@ -11,7 +11,7 @@ from store.rankings.merging import PLACES, Entry
 from store.rankings.sentences import agreement_wording, level_in_words, listed
 from store.web import lookup
 from store.web.pages.routes import page, resource
-from store.web.queries import OfCategory, Slug
+from store.web.queries import CategoryQuery, Slug
 from store.web.rendering import render_page
 from store.web.responses import Body, Route, category_basis
 from store.web.shapes import CategoryVerdict
@@ -38,6 +38,8 @@ EMBEDDED_WIDTH = 400
 """Pixels of an embedded ranking: on a phone it shrinks by a tenth, and stays legible."""
 
 ROW = 46
+USUAL_WIDTH = 0.64
+"""The width of most characters, as a share of the size of type."""
 
 _PLAIN = "#56605c"
 _COLOURS = {"clear": "#0b6a63", "contradicted": "#8a4b00", "open": _PLAIN, "unmeasured": _PLAIN}
@@ -53,13 +55,13 @@ BROAD = frozenset("mwMW@%&")
 """Characters by how wide they are, roughly: SVG clips no text, and fonts are not known."""
 
 
-class Place(OfCategory, frozen=True, kw_only=True):
+class Place(CategoryQuery, frozen=True, kw_only=True):
     """A product's place in a ranking."""
 
     product: Slug
 
 
-def _same(view: View, query: OfCategory) -> str:
+def _json_of_category(view: View, query: CategoryQuery) -> str:
     return view.at.category(query.slug)
 
 
@@ -70,10 +72,9 @@ def badge(view: View, query: Place) -> bytes:
     product = lookup.product(view, query.product, lambda slug: view.at.badge(query.slug, slug))
     entry = next((entry for entry in board.entries if entry.product == product.id), None)
     sample = "sample: " if view.site.sample else ""
-    # As many characters of the usual width: see _share.
-    label = fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * 0.64)
+    label = fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * USUAL_WIDTH)
     standing = _standing(board, entry) if entry else "not ranked"
-    name = fitted(product.name, 1, MOST_NAME * 0.64)
+    name = fitted(product.name, 1, MOST_NAME * USUAL_WIDTH)
     message = f"{name} {standing} · {board.updated}"
     # A colour says how sure a #1 is; other places have none.
     is_first = entry is not None and entry.rank == 1
@@ -99,8 +100,14 @@ def _standing(board: Leaderboard, entry: Entry) -> str:
     return f"{standing} · likely {likely[0]}\N{EN DASH}{likely[1]}"
 
 
-@page("/embed/best/<slug>.svg", "ranking.svg", basis=category_basis, same=_same, media_type=SVG)
-def ranking(view: View, query: OfCategory) -> dict[str, Any]:
+@page(
+    "/embed/best/<slug>.svg",
+    "ranking.svg",
+    basis=category_basis,
+    alternate=_json_of_category,
+    media_type=SVG,
+)
+def ranking(view: View, query: CategoryQuery) -> dict[str, Any]:
     """Draw a ranking's first places, with their source."""
     board = lookup.board(view, query.slug, view.at.ranking_picture)
     verdict = verdict_shape(view, board)
@@ -165,11 +172,11 @@ def card(draw: Callable[[bytes], bytes]) -> Route:
     """Return the route of the picture that sites show beside a link to a ranking."""
 
     @resource("/cards/best/<slug>.png", PNG, basis=category_basis)
-    def drawn(view: View, query: OfCategory) -> Body:
+    def drawn(view: View, query: CategoryQuery) -> Body:
         board = lookup.board(view, query.slug, view.at.card)
         context = _card(board, verdict_shape(view, board), view)
         source = render_page("card.svg", view, **context) + mark_of(draw)
-        headers = {"Content-Type": PNG, "Link": view.page_link(_same(view, query))}
+        headers = {"Content-Type": PNG, "Link": view.page_link(_json_of_category(view, query))}
         return Body(source, headers, draw=draw)
 
     return drawn
@@ -194,7 +201,7 @@ def _share(char: str) -> float:
         return 1.0
     if char in NARROW:
         return 0.4
-    return 0.9 if char in BROAD else 0.72 if char.isupper() else 0.64
+    return 0.9 if char in BROAD else 0.72 if char.isupper() else USUAL_WIDTH
 
 
 def fitted(text: str, size: float, room: float) -> str:

@@ -15,7 +15,7 @@ from store.records import Pick, Poll
 from store.web import lookup, verdicts
 from store.web.pages import pictures
 from store.web.pages.routes import page
-from store.web.queries import OfProduct
+from store.web.queries import ProductQuery
 from store.web.responses import Route
 from store.web.view import View, quoted_first
 
@@ -36,9 +36,9 @@ class ProductMention(Struct, frozen=True):
 @page(
     "/product/<slug>",
     "product.html",
-    same=lambda view, query: view.at.product(query.slug),
+    alternate=lambda view, query: view.at.product(query.slug),
 )
-def product(view: View, query: OfProduct) -> dict[str, Any]:
+def product(view: View, query: ProductQuery) -> dict[str, Any]:
     """Show a product in every ranking; ``standings`` are those of the entries of its record."""
     profile = lookup.product(view, query.slug, view.at.product_page)
     standings = view.standings(profile)
@@ -55,9 +55,9 @@ def product(view: View, query: OfProduct) -> dict[str, Any]:
 @page(
     "/product/<slug>/polls",
     "evidence.html",
-    same=lambda view, query: view.at.product(query.slug),
+    alternate=lambda view, query: view.at.product(query.slug),
 )
-def product_polls(view: View, query: OfProduct) -> dict[str, Any]:
+def product_polls(view: View, query: ProductQuery) -> dict[str, Any]:
     """Show the newest polls that named a product."""
     profile = lookup.product(view, query.slug, view.at.evidence_page)
     return {"product": profile, "mentions": product_mentions(view, profile)}

@@ -32,16 +32,16 @@ def page(
     template: str,
     *,
     basis: Callable[..., Hashable] = snapshot_basis,
-    same: Callable[[View, Any], str] | None = None,
+    alternate: Callable[[View, Any], str] | None = None,
     media_type: str = HTML,
 ) -> Callable[[Callable[[View, Any], Mapping[str, Any]]], Route]:
-    """Return a decorator that makes a page; ``same`` is the address of the JSON that says the same.
+    """Return a decorator that makes a page; ``alternate`` gives the address of the same as JSON.
 
     The function's context may name another ``template``, and say whether it ``may_be_kept``.
     """
 
     def encode(view: View, query: Any, context: Mapping[str, Any]) -> Body:
-        link = view.page_link(same(view, query) if same else None)
+        link = view.page_link(alternate(view, query) if alternate else None)
         headers = {"Content-Type": media_type, "Link": link}
         body = render_page(context.get("template", template), view, **context)
         # Not kept: the sentence model was busy, and may answer the next time.

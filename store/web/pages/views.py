@@ -13,7 +13,7 @@ from store.web import listings, lookup, trends
 from store.web.errors import ParameterError, Refused
 from store.web.pages import category, comparisons, discovery, home, products
 from store.web.pages.routes import from_snapshot, page, resource
-from store.web.queries import HITS, Day, Mentions, OfSlug, Query, Search, Text
+from store.web.queries import HITS, Day, MentionsQuery, Query, SearchQuery, SlugQuery, Text
 from store.web.responses import Route
 from store.web.search import search_basis, search_results
 from store.web.view import View
@@ -40,7 +40,7 @@ class Since(Query, frozen=True, kw_only=True):
     since: Day | None = None
 
 
-@page("/changes", "changes.html", same=lambda view, _: view.at.changes())
+@page("/changes", "changes.html", alternate=lambda view, _: view.at.changes())
 def changes(view: View, query: Since) -> dict[str, Any]:
     """Show the newest flips of a #1 by day, or those since a day."""
     summary, since = view.snapshot.summary, query.since
@@ -69,13 +69,13 @@ def changes(view: View, query: Since) -> dict[str, Any]:
     }
 
 
-@page("/mentions", "mentions.html", same=lambda view, _: view.at.api("mentions.json"))
+@page("/mentions", "mentions.html", alternate=lambda view, _: view.at.api("mentions.json"))
 def mentions(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show the products that are named most."""
-    return {"mentions": trends.get_mentions(view, Mentions())}
+    return {"mentions": trends.get_mentions(view, MentionsQuery())}
 
 
-@page("/labs", "labs.html", same=lambda view, _: view.at.api("labs.json"))
+@page("/labs", "labs.html", alternate=lambda view, _: view.at.api("labs.json"))
 def labs(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show all experiments."""
     return {"labs": listings.get_labs(view, Query())}
@@ -99,7 +99,7 @@ def methodology(view: View, query: Query) -> dict[str, Any]:
 
 
 @resource("/search/suggest", JSON)
-def suggest(view: View, query: Search) -> bytes:
+def suggest(view: View, query: SearchQuery) -> bytes:
     """Return titles and paths for what is being typed."""
     snapshot = view.snapshot
     complete = snapshot.summary.index.complete
@@ -112,11 +112,11 @@ def suggest(view: View, query: Search) -> bytes:
     return msgspec.json.encode([{"title": title, "path": path} for title, path in suggestions])
 
 
-def _same_search(view: View, query: MaybeSearch) -> str:
+def _json_of_search(view: View, query: MaybeSearch) -> str:
     return view.at.search(query.q) if query.q else view.at.api("categories.json")
 
 
-@page("/search", "search.html", basis=search_basis, same=_same_search)
+@page("/search", "search.html", basis=search_basis, alternate=_json_of_search)
 def search(view: View, query: MaybeSearch) -> dict[str, Any]:
     """Show what fits a query; without one, every category, or those of one level."""
     if query.q is None:
@@ -141,8 +141,8 @@ def _letter(board: Leaderboard) -> str:
     return first if first.isalpha() else "0\N{EN DASH}9"
 
 
-@page("/labs/<slug>", "experiment.html", same=lambda view, _: view.at.api("labs.json"))
-def experiment(view: View, query: OfSlug) -> dict[str, Any]:
+@page("/labs/<slug>", "experiment.html", alternate=lambda view, _: view.at.api("labs.json"))
+def experiment(view: View, query: SlugQuery) -> dict[str, Any]:
     """Show the write-up of an experiment, one of the history with its figures."""
     by_slug = {own.slug: own for own in listings.get_labs(view, Query()).experiments}
     if query.slug not in by_slug:
@@ -154,13 +154,15 @@ def experiment(view: View, query: OfSlug) -> dict[str, Any]:
     return {"experiment": by_slug[query.slug], "body": body, "chart": chart}
 
 
-@page("/topics/<slug>", "topic.html", same=lambda view, query: view.at.topic(query.slug))
-def topic(view: View, query: OfSlug) -> dict[str, Any]:
+@page("/topics/<slug>", "topic.html", alternate=lambda view, query: view.at.topic(query.slug))
+def topic(view: View, query: SlugQuery) -> dict[str, Any]:
     """Show the categories of a topic, part by part."""
     return {"topic": lookup.topic(view, query.slug)}
 
 
-topics = from_snapshot("/topics", "topics.html", same=lambda view, _: view.at.api("topics.json"))
+topics = from_snapshot(
+    "/topics", "topics.html", alternate=lambda view, _: view.at.api("topics.json")
+)
 assistants = from_snapshot("/models", "models.html")
 
 ROUTES: tuple[Route, ...] = (
