@@ -263,6 +263,14 @@ def test_two_products_are_compared_in_one_call(app: Flask) -> None:
         assert comparison["page"].endswith(f"/compare?a={one.slug}&b={other.slug}")
 
 
+def test_names_that_nobody_knows_are_told(app: Flask) -> None:
+    """Else what is found of their kind would be taken for an answer about them."""
+    result = used(app, "search_best", q="1Password or Bitwarden")
+    assert result["structuredContent"]["unknownNames"] == ["1Password", "Bitwarden"]
+    said = "No assistant has named a product called “1Password” or “Bitwarden”."
+    assert result["content"][0]["text"].startswith(said)
+
+
 def test_what_changed_is_told_in_one_call(app: Flask) -> None:
     """Asked so, search brings the newest changes, of what is named if anything is."""
     body = app.test_client().get("/api/v1/changes.json").get_json()
@@ -434,7 +442,7 @@ def test_what_names_nothing_is_told_from_what_is_not_covered(small: Flask) -> No
     """A question without a topic is asked for one, or led to the list."""
     text = text_of(small, "search_best", q="how sure is that?")
     assert "it is not covered; if not, call again with one that does." in text
-    assert "Rankings that are tied, clear or undecided are in list_categories." in text
+    assert text.endswith("Rankings that are tied, clear or undecided are in list_categories.")
 
 
 def test_a_comparison_names_rankings(app: Flask) -> None:
@@ -549,14 +557,21 @@ def test_a_part_of_a_topic_is_found_by_its_title(app: Flask) -> None:
             "what did Claude answer for best dog food",
             "of these assistants alone: Model A, Model B",
         ),
+        ("Is Gantora better than NordVPN", "No assistant has named a product called “NordVPN”."),
         ("Prelora Antivirus vs Gantora", "Best antivirus software, 1 and 5 (too close to tell)."),
         ("why is the top robot vacuum first", "Best robot vacuum (slug robot-vacuum, match exact"),
         ("is Gantora still first for password managers", "slug password-manager, match exact"),
     ],
 )
 def test_what_would_mislead_is_said(app: Flask, q: str, told: str) -> None:
-    """Past days, who is asked, pairs that cannot be told apart."""
+    """Past days, assistants that are not asked, pairs that cannot be told apart."""
     assert told in text_of(app, "search_best", q=q)
+
+
+def test_a_title_is_no_unknown_name(app: Flask) -> None:
+    """What is ranked is a thing, and "Best" begins a question."""
+    text = text_of(app, "search_best", q="best VPN or proxy for iPhone")
+    assert "No assistant has named" not in text
 
 
 def test_news_of_a_topic_with_a_shopping_word_for_a_name(app: Flask) -> None:
@@ -564,6 +579,12 @@ def test_news_of_a_topic_with_a_shopping_word_for_a_name(app: Flask) -> None:
     text = text_of(app, "search_best", q="what changed this week in money")
     assert "The topic named “Personal money”: its categories" in text
     assert "weeks and months are counted back from it" in text
+
+
+def test_a_sentence_is_not_called_a_name(app: Flask) -> None:
+    """What stands beside "or" is quoted as an unknown product only where it can be one."""
+    q = "My mother is 78 and cannot open cans any more, electric or by hand"
+    assert "No assistant has named" not in text_of(app, "search_best", q=q)
 
 
 def test_all_that_share_a_first_place_are_listed(app: Flask) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from builders import app_over, write_data
+from builders import answered, app_over, write_data
 from flask import Flask
 from flask.testing import FlaskClient
 from small_world import write_small_world
@@ -127,3 +127,21 @@ def test_pages_without_data_say_so(tmp_path: Path) -> None:
     client = app_over(tmp_path).test_client()
     assert "No topics have been written" in client.get("/topics").text
     assert client.get("/models").status_code == client.get("/compare").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("Nowhere or Nobody 5", "called “<bdi>Nowhere</bdi>” or “<bdi>Nobody 5</bdi>”."),
+        ("X vs Nobody", "called “<bdi>Nobody</bdi>”."),
+        ("gas or electric", None),
+        ("X or Y", None),
+    ],
+)
+def test_names_that_nobody_knows_are_told(tmp_path: Path, query: str, told: str | None) -> None:
+    """What a search then finds is of their kind, not about them; other words name no product."""
+    polls = [answered("A", ["X", "Y"])]
+    client = app_over(write_data(tmp_path, models="A", polls=polls)).test_client()
+    page = client.get("/search", query_string={"q": query}).text
+    assert (told or "") in page
+    assert ("No assistant has named a product" in page) == bool(told)

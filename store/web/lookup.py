@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
+from itertools import dropwhile
 from typing import NoReturn, TypeVar
 
 from store.rankings.leaderboards import Leaderboard
@@ -34,6 +35,10 @@ _NEWS = re.compile(
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _SPAN = re.compile(r"\b(?:month|week)\b", re.IGNORECASE)
 """Spans of time in words; each ends with the newest answer, for no answer depends on the clock."""
+_BEFORE_NAMES = frozenset(
+    ("Are", "Best", "Does", "How", "Is", "The", "What", "Which", "Who", "Why")
+)
+"""Words with which a question begins, and no name."""
 _OF_RANKINGS = FILLERS | {
     "biggest", "categories", "category", "change", "first", "leader", "leaders", "number", "place",
     "places", "ranking", "rankings",
@@ -240,11 +245,10 @@ def product_named(text: str, view: View) -> ProductProfile | None:
 
 def compared_products(query: str, view: View) -> tuple[ProductProfile, ProductProfile] | None:
     """Return the two products in a query such as "is x or y better", each exactly as spelled."""
-    match = _COMPARED.fullmatch(query)
-    sides = match.groups() if match else _BETWEEN.split(query, maxsplit=1)
+    sides = _sides(query)
     if len(sides) != 2:  # noqa: PLR2004 - what stands before and after
         return None
-    before, after = (side.strip(" ?!.,\"'").split() for side in sides)
+    before, after = (side.split() for side in sides)
     # The longest name first: "Alpha One" is another product than "Alpha".
     ends = [" ".join(before[i:]) for i in range(max(0, len(before) - _WORDS), len(before))]
     starts = [" ".join(after[:i]) for i in range(min(len(after), _WORDS), 0, -1)]
@@ -297,3 +301,21 @@ def topic_in(text: str, view: View) -> tuple[str, str | None] | None:
         if len(partly) == 1:
             return partly.pop()
     return None
+
+
+def unknown_names(query: str, view: View) -> list[str]:
+    """Return what stands beside "vs" or "or", is spelled as a name, and is of no product here."""
+    sides = _sides(query)
+    if len(sides) == 1:
+        return []
+    names = [" ".join(dropwhile(_BEFORE_NAMES.__contains__, s.split())) for s in sides]
+    # What is longer is a sentence, what is in lower case a word, what is ranked a thing.
+    names = [n for n in names if len(n.split()) <= _WORDS and re.search(r"[A-Z\d]", n)]
+    names = [name for name in names if not product_named(name, view)]
+    return [n for n in names if not any(h.match == "exact" for h in view.search(n, 1).categories)]
+
+
+def _sides(query: str) -> list[str]:
+    compared = _COMPARED.fullmatch(query)
+    sides = compared.groups() if compared else _BETWEEN.split(query, maxsplit=1)
+    return [side.strip(" ?!.,\"'") for side in sides]

@@ -118,6 +118,7 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     pair = lookup.compared_products(query.q, view)
     results["comparison"] = pair and comparisons.in_short(*pair, view)
     results["related"] = [] if pair else results["related"]
+    results["unknownNames"] = [] if pair else lookup.unknown_names(query.q, view)
     results |= {"newsAsked": news is not None, "changesSince": since, **dict.fromkeys(NEWS)}
     sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
     topic, part = (None if sure else lookup.topic_in(subject, view)) or (None, None)

@@ -132,7 +132,10 @@ def search(view: View, query: MaybeSearch) -> dict[str, Any]:
     hits = view.search(query.q, HITS)
     results = search_results(query.q, hits, view)
     pair = lookup.compared_products(query.q, view)
-    return {"results": results, "pair": pair, "may_be_kept": hits.is_final}
+    is_exact = any(hit.match == "exact" for hit in results.categories)
+    unknown = [] if pair or is_exact else lookup.unknown_names(query.q, view)
+    found = {"results": results, "pair": pair, "unknown": unknown}
+    return {**found, "may_be_kept": hits.is_final}
 
 
 def _letter(board: Leaderboard) -> str:
