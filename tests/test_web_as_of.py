@@ -322,5 +322,8 @@ def test_agents_get_the_same_past_day(small: Flask) -> None:
     day = result(slug="crm-software", as_of="2026-10-12", detail="full")["structuredContent"]
     assert {**day, **same} == day
     assert [change["toDate"] for change in day["changes"] if change["toDate"] > "2026-10-12"] == []
+    assert f"Page: {BASE_URL}/best/crm-software?asOf=2026-10-12" in told(
+        slug="crm-software", as_of="2026-10-12"
+    )
     assert "first answer is of 10 September 2026" in told(slug="crm-software", as_of="2026-01-01")
     assert "YYYY-MM-DD" in told(slug="crm-software", as_of="soon")
