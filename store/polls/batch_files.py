@@ -31,7 +31,7 @@ FIRST_PAUSE = timedelta(hours=6)
 LONGEST_PAUSE = timedelta(days=7)
 
 
-class Asking(Struct, frozen=True, forbid_unknown_fields=True):
+class BatchQuestion(Struct, frozen=True, forbid_unknown_fields=True):
     """One question of a batch."""
 
     slug: str
@@ -51,7 +51,7 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     assistant: Assistant
     intended_at: str
     reserved: Natural
-    items: tuple[Asking, ...]
+    items: tuple[BatchQuestion, ...]
     instrument: str | None = None
     remote_id: str | None = None
     cancelled_at: str | None = None

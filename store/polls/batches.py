@@ -1,4 +1,4 @@
-"""Asking in batches: intent on disk, create, follow, collect, cancel.
+"""BatchQuestion in batches: intent on disk, create, follow, collect, cancel.
 
 All of it is done by who holds the assistant's lock. A batch is created once, for no provider takes
 an idempotency key: without a clear answer it counts as spent, the assistant's batches are paused,
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from store.history import History, HistoryError
 from store.polls.asking import SHOWN, estimate_reserve, poll_of, read_result, request_for
-from store.polls.batch_files import Asking, Batch
+from store.polls.batch_files import Batch, BatchQuestion
 from store.polls.due import Pair
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.provider import (
@@ -44,7 +44,7 @@ CANCEL_AFTER = timedelta(hours=26)
 and need a while to put the results together."""
 GIVE_UP_AFTER = timedelta(hours=50)
 """When a batch that neither ends nor can be cancelled is given up, a day after it should have."""
-FORGET_AFTER = timedelta(days=14)
+GIVE_UP_UNCONFIRMED_AFTER = timedelta(days=14)
 """The age at which a batch is given up though its provider never said that it is gone."""
 SIZE = 64 << 20
 """Bytes of results at most: 200 answers with all their reasoning are some 10 MB."""
@@ -146,11 +146,11 @@ class AssistantBatches:
         else:
             summary.batched += len(items)
 
-    def _affordable(self, pairs: Sequence[Pair]) -> tuple[list[Asking], int]:
+    def _affordable(self, pairs: Sequence[Pair]) -> tuple[list[BatchQuestion], int]:
         """Return what of these pairs can be paid and recorded, and what it may cost."""
         history, now = self._session.polling.history, rfc3339(self._session.clock.now())
         limit = self._session.budget.available(self._name)
-        items: list[Asking] = []
+        items: list[BatchQuestion] = []
         total = 0
         for pair in pairs[:MOST_ITEMS]:
             cost = estimate_reserve(self._priced, pair.category.question)
@@ -162,7 +162,7 @@ class AssistantBatches:
                 self._summary.skipped.add(pair.key)
                 self._summary.count(SKIPPED, f"{error}")
             else:
-                items.append(Asking(pair.slug, pair.category.question))
+                items.append(BatchQuestion(pair.slug, pair.category.question))
                 total += cost
         return items, total
 
@@ -207,7 +207,7 @@ class AssistantBatches:
             why = self._describe(response)
             self._summary.wrong.append(f"A batch of {self._name} cannot be followed: {why}")
             # a machine that was off for days may meet a broken line first
-            if age > (GIVE_UP_AFTER if response.status in REFUSALS else FORGET_AFTER):
+            if age > (GIVE_UP_AFTER if response.status in REFUSALS else GIVE_UP_UNCONFIRMED_AFTER):
                 _fail(self._session, batch, why, batch.reserved)
             return
         if remote.state == "failed":
@@ -247,11 +247,11 @@ class AssistantBatches:
             why = f"Answers in a batch of {self._name} are not recorded: {reason}"
             self._summary.wrong.append(why)
         if refusals:
-            limit = FORGET_AFTER if isinstance(results, str) else GIVE_UP_AFTER
+            limit = GIVE_UP_UNCONFIRMED_AFTER if isinstance(results, str) else GIVE_UP_AFTER
             if batch.age(session.clock.now()) > limit:
                 _fail(session, batch, "Not all of its answers were recorded.", batch.reserved)
             return
-        # kept as failed, so that no other is begun at once; a console may have cancelled it, too
+        # kept as failed, so that no other is begun at once, also after a cancelling in the console
         if batch.cancelled_at or UNASKED["cancelled"] in outcomes.values():
             why = "The batch was cancelled, or came too late."
             _fail(session, replace(batch, reserved=0), why, 0)

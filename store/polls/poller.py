@@ -38,7 +38,7 @@ MOST_FAILURES = 10
 """Failed polls of an assistant without an answer between, after which it is paused: a provider
 that bills for garbage would else be paid for every category."""
 NOT_COUNTED: tuple[ServedFailure | None, ...] = (None, "interrupted", "withheld")
-"""Ends of a poll that are no such failure."""
+"""Outcomes that do not count towards ``MOST_FAILURES``."""
 LOOK = 0.1
 """Seconds between two looks at the stop event while questions are on their way."""
 GRACE = 1.0
@@ -75,7 +75,7 @@ def take_turn(
     summary: Summary,
     notify: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Wait for an assistant's lock, then look after it; return ``False`` if stopped before that.
+    """Wait for an assistant's lock, then take a turn; return ``False`` if stopped before that.
 
     What becomes of it goes into the ``summary``, which has what the run spent on it already;
     ``notify`` is called while somebody else has the lock.

@@ -21,7 +21,7 @@ from store.records import Category, Poll
 
 
 class FirstUse(Struct, frozen=True, order=True, gc=False):
-    """The first use of a spelling; the earliest of all names a provisional product."""
+    """The first use of a spelling. A provisional product is called by its earliest spelling."""
 
     polled_at: str
     slug: str
@@ -30,8 +30,8 @@ class FirstUse(Struct, frozen=True, order=True, gc=False):
     spelling: str
 
 
-AddressOwner = tuple[bool, FirstUse, ProductId]
-"""A claim to an address, of which the least owns it: is it a lookalike, first use, product."""
+AddressClaim = tuple[bool, FirstUse, ProductId]
+"""A claim to an address: whether by a lookalike, the first use, the product. The least wins."""
 
 
 class ProductStats(Struct, frozen=True, gc=False):
@@ -71,13 +71,13 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
         return frozenset(self.resolved.values())
 
     @cached_property
-    def addresses(self) -> dict[str, AddressOwner]:
+    def addresses(self) -> dict[str, AddressClaim]:
         """Every slug that a spelling ever had, with its use and the product it stands for.
 
         Where two products share one, the first to use it has it; but a name that only looks like
         a slug with a digest gives way to the product whose digest it is.
         """
-        owners: dict[str, AddressOwner] = {}
+        owners: dict[str, AddressClaim] = {}
         for product, stats in self.product_stats.items():
             for spelling, use in stats.spellings.items():
                 for slug, is_lookalike in _addresses(spelling):
@@ -132,7 +132,8 @@ def _spellings(poll: Poll) -> Iterator[Spelling]:
 def _addresses(spelling: str) -> Iterator[tuple[str, bool]]:
     """Yield every slug that a spelling ever had, and whether it only looks like one with a digest.
 
-    A slug with all digits of a digest was only ever needed where six digits were the first choice.
+    That with the whole digest follows only where the short digest was the first choice: no other
+    spelling ever needed it.
     """
     own, hashed, whole = islice(naming.slugs(spelling), 3)
     yield own, False

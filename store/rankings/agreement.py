@@ -172,14 +172,14 @@ def compare_rules(entries: Sequence[Entry]) -> dict[str, bool]:
     level with the first does not stand before it. Condorcet's rule is only there where some product
     beats every other: where more lists rank it higher than rank it lower.
     """
-    lists = [entry.model_ranks for entry in entries]
+    ranks_by_entry = [entry.model_ranks for entry in entries]
     agreeing = {}
     for rule, worth in POINTS.items():
-        points = [sum([worth[rank - 1] for rank in ranks.values()]) for ranks in lists]
+        points = [sum([worth[rank - 1] for rank in ranks.values()]) for ranks in ranks_by_entry]
         agreeing[rule] = points[0] == max(points)
-    for ranks in lists:
-        if all(_beats(ranks, other) for other in lists if other is not ranks):
-            agreeing[CONDORCET] = ranks is lists[0]  # one product at most beats all others
+    for ranks in ranks_by_entry:
+        if all(_beats(ranks, other) for other in ranks_by_entry if other is not ranks):
+            agreeing[CONDORCET] = ranks is ranks_by_entry[0]  # one product at most beats all others
     return agreeing
 
 

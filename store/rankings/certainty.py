@@ -39,7 +39,7 @@ DECIMALS = 4
 """Decimals of a share: a hundredth of a percent, far below any interval's width."""
 
 ALPHA = 0.05
-"""The chance that, at any look, a product is called ahead of one that it is not ahead of."""
+"""The chance, at most, that a product is ever called ahead of one that it is not ahead of."""
 
 MIXTURE = 0.1
 """Robbins' mixing variance: the relation is sharpest after some twenty days."""
@@ -140,7 +140,7 @@ class Comparison:
 
     def is_ahead(self, one: ProductId, other: ProductId) -> bool:
         """Return whether a product's mean points exceed another's by more than chance."""
-        lead = self.lead(one, other)  # first, for the limit is dear
+        lead = self.lead(one, other)  # first, for the threshold is costly
         return lead > 0 and lead > self.limit(one, other)
 
     def lead(self, one: ProductId, other: ProductId) -> float:

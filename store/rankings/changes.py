@@ -24,8 +24,9 @@ Reign = list[ResolvedAnswer]
 class Change(Struct, frozen=True):
     """A flip of one model's #1; ``poll`` is the id of the poll that brought it.
 
-    Times are those of history. ``confirmed`` when the model's next answer agreed. ``version`` is
-    the change of its served version between the two answers, if it had one.
+    Times are those of history. ``confirmed`` when the model's next answer agreed and the last
+    confirmed #1 was another. ``version`` is the change of its served version between the two
+    answers, if it had one.
     """
 
     poll: str
@@ -52,7 +53,7 @@ class Streak(Struct, frozen=True, gc=False):
 
     @property
     def followed(self) -> int:
-        """The number of answers after its first that are there: of the same #1, or of its end."""
+        """The number of known answers after the first: of the same #1, and the one that ends it."""
         return self.polls - (not self.over)
 
 

@@ -13,7 +13,7 @@ from store.rankings.names import ProductId
 class Meeting(Struct, frozen=True):
     """A ranking that holds two products, as ``entries``.
 
-    ``ahead`` is the one that the assistants' last answers put ahead by more than chance; ``None``
+    ``ahead`` is the one that is ahead by more than chance over all comparable answers; ``None``
     with ``measured`` says that they cannot be told apart.
     """
 

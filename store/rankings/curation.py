@@ -24,8 +24,8 @@ ALIKE = 84
 
 Of the sample's 4,754 suggestions 5 rest on it alone; 76 adds 25 (Imbrella, Nimbrel), 92 keeps 1.
 """
-_MEANS_SOMETHING = 4
-"""Letters from which the beginning of a name is a reason; shorter ones begin too many names."""
+_MIN_PREFIX = 4
+"""Letters of a name that make being the beginning of another a reason; fewer begin too many."""
 _DIGITS = re.compile(r"\d+")
 
 
@@ -225,7 +225,7 @@ def _reasons(
         yield 2, f'"{longer.name}" has {more} more'
     else:
         short, long = sorted((product.key, candidate.key), key=len)
-        if len(short) >= _MEANS_SOMETHING and long.startswith(short):
+        if len(short) >= _MIN_PREFIX and long.startswith(short):
             yield 2, "one name starts as the other"
     if likeness >= ALIKE:
         yield 1, f"spelt alike ({likeness} of 100)"

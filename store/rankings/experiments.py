@@ -72,7 +72,7 @@ def compute(
     repeats: Mapping[str, Sequence[Repeats]],
     record: TrackRecord,
 ) -> tuple[Experiment, ...]:
-    """Return what the data can answer; ``makers`` and ``repeats`` by model, others by product."""
+    """Return what the data can answer; ``made_by`` is by product, other mappings by model."""
     experiments = []
     if sum([board.agreement is not None for board in leaderboards]) >= MIN_BOARDS:
         experiments.append(_agreement_on_first(leaderboards))

@@ -20,8 +20,8 @@ class Leaderboard(Struct, frozen=True, dict=True):
     """A ranked category. ``newest`` is the time of the newest counted poll.
 
     ``question`` is the wording that was answered, ``next_question`` the file's if that differs.
-    ``log`` are all answers of the category, ``slugs`` those of all products in them. Of ``asked``
-    polls of the configured models, whatever they asked, ``answered`` brought an answer.
+    ``log`` are all answers of the category, ``slugs`` those of all products in them. ``polls``
+    counts those of the configured models, in any wording, ``answers`` those that succeeded.
     """
 
     slug: str

@@ -19,7 +19,7 @@ PLACES = 5
 """Ranks of an answer that count: the question asks for five picks at most."""
 
 TAKEOVER_DAYS = 7
-"""Days after which a new wording takes over regardless: the default of ``poll_every_days``."""
+"""Days after which a new wording takes over regardless; the default of ``poll_every_days``, too."""
 
 ProductsByRank = tuple["ProductId | None", ...]
 """The products of an answer from rank 1; ``None`` where a product is named a second time."""
@@ -193,9 +193,9 @@ def standing_wording(
 ) -> StandingWording[A] | None:
     """Return the wording that a ranking rests on; ``None`` where no configured model answered any.
 
-    An older one stands until every model counted for it has answered the next, or until
-    ``newest``, the time of the category's newest answer, is seven days after the first answer to
-    the next.
+    An older one stands until every model counted for it has answered the newer one, or
+    until ``newest``, the time of the category's newest answer, is seven days after the newer one's
+    first answer.
     """
     standing: StandingWording[A] | None = None
     # Oldest first: each takes over from the one before, if it may.
@@ -250,7 +250,7 @@ def merged_first(
             if product:
                 ranks.setdefault(product, []).append(rank)
     totals = {product: sum(map(points, own)) for product, own in ranks.items()}
-    most = max(totals.values())  # only whoever has them can be first, and merits are dear
+    most = max(totals.values())  # only whoever has them can be first, and merits are costly
     merits = {product: merit(ranks[product]) for product, total in totals.items() if total == most}
     first = min(merits, key=lambda product: (*merits[product], slugs[product]))
     return first, list(merits.values()).count(merits[first]) > 1
@@ -288,7 +288,7 @@ def merit(ranks: Iterable[int]) -> tuple[int, ...]:
     """Return what orders products by the ranks they have, smallest first.
 
     Score, appearances, then #1s, #2s … #5s, each negative; products of equal merit are truly tied.
-    That of several answers is the sum of theirs, part by part.
+    Merits of several answers add up element by element.
     """
     listed = list(ranks)
     score = sum(map(points, listed))

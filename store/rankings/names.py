@@ -195,7 +195,7 @@ class Names:
             return Resolution(f"={own_key}", "claimed by several products")
         match tuple(self._alike(name, own_key, tuple(nouns))):  # two would be a guess
             case (owner,) if not (
-                self._is_elsewhere(owner, domain) or self._is_told_apart(owner, name)
+                self._contradicts_domain(owner, domain) or self._is_told_apart(owner, name)
             ):
                 return Resolution(owner, "name without maker or noun")
         match tuple(self._by_domain.get(domain or "", ())):
@@ -210,8 +210,8 @@ class Names:
         tables = (self._forms, self._without_nouns(nouns))
         return {owner for table in tables for key_ in keys for owner in table.get(key_, ())}
 
-    def _is_elsewhere(self, owner: str, domain: str | None) -> bool:
-        """Return whether a model gave a different domain, so that nothing matches."""
+    def _contradicts_domain(self, owner: str, domain: str | None) -> bool:
+        """Return whether a model gave a different domain from the product's file."""
         # A missing domain contradicts nothing; assistants often give none.
         own = self.products[owner].domain
         return bool(own and domain and own != domain)

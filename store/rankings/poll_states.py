@@ -136,7 +136,7 @@ class PollStates(Struct, frozen=True):
         )
 
     def asked_on(self, day: str, model: str) -> int:
-        """Return how many polls an assistant had on a UTC day, if no later one has any."""
+        """Return an assistant's number of polls on a UTC day, which must be its newest with any."""
         state = self.ever.get(model)
         return state.polls_that_day if state and state.polled_at[:10] == day else 0
 
@@ -150,7 +150,7 @@ def poll_states(polls: Iterable[Poll]) -> dict[str, PollState]:
 
 
 def usd_on(day: str, states: Iterable[PollStates]) -> dict[str, float]:
-    """Return what each assistant's polls of a UTC day cost in US dollars; no later day has any.
+    """Return what each assistant's polls of a UTC day, its newest, cost in US dollars.
 
     A poll whose cost is unknown counts as nothing.
     """

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from store.rankings import names
-from store.rankings.aggregates import AddressOwner, CategoryAggregate, FirstUse, ProductStats
+from store.rankings.aggregates import AddressClaim, CategoryAggregate, FirstUse, ProductStats
 from store.rankings.names import ProductId
 from store.records import Product
 
@@ -98,7 +98,7 @@ def redirects(
     Where two products' spellings share a slug, it is as in :attr:`CategoryAggregate.addresses`.
     What a curator says a product once had goes before spellings.
     """
-    owners: dict[str, AddressOwner] = {}
+    owners: dict[str, AddressClaim] = {}
     for aggregate in aggregates:
         for old, owner in aggregate.addresses.items():
             owners[old] = min(owners.get(old, owner), owner)

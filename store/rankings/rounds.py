@@ -1,8 +1,8 @@
 """Rounds: the #1 and its level as of every day with answers; when another leads; our own record.
 
 The raw #1 changes in 28 to 61 of 100 simulated rounds without any real change; a leader that must
-stand alone, by more than chance, in 0.1 at most. That is slow: where no change is
-told, there may have been one.
+be ahead of every other product by more than chance, in 0.1 at most. That is slow: where no change
+is told, there may have been one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

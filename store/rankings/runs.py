@@ -165,10 +165,7 @@ class Run:
         return Fraction(self.sums.get(product, 0), self.scale * len(self.days))
 
     def squared_deviations(self, one: ProductId, other: ProductId) -> float:
-        """Return the sum, over days, of squared deviations from the mean.
-
-        They are those of the daily difference between two products' points.
-        """
+        """Return the sum of squared deviations of two products' daily difference from its mean."""
         sums, crosses, n = self.sums, self._cross_sums, len(self.days)
         pair = (one, other) if one < other else (other, one)  # as they are counted
         total = crosses.get((one, one), 0) + crosses.get((other, other), 0)

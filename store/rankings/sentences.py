@@ -154,7 +154,7 @@ def agreement_wording(board: Leaderboard, name: Name, stale_after: int) -> str:
     if top.tied:
         return f"a tie on {score}"
     if of == 1:
-        return f"the only model {whose_count(board)}"
+        return f"the only model {counted_clause(board)}"
     votes = board.votes
     if votes[top.product] == of:
         return _unanimity(board, stale_after)
@@ -167,7 +167,7 @@ def agreement_wording(board: Leaderboard, name: Name, stale_after: int) -> str:
         lead = f"it has as many points as {rivals}, {score}, and is first by the rule for a tie"
     if votes[top.product] < most:
         other = next(e.product for e in board.entries if votes[e.product] == most)
-        return f"{lead}, though {most} of {of} models rank{_s(most)} {name(other)} first"
+        return f"{lead}, though {most} of {of} models rank{_verb_ending(most)} {name(other)} first"
     return f"no product has most first places: {lead}"
 
 
@@ -176,8 +176,8 @@ def _level_on_points(board: Leaderboard) -> list[ProductId]:
     return [e.product for e in board.entries[1:] if e.score == board.entries[0].score]
 
 
-def whose_count(board: Leaderboard) -> str:
-    """Return who the counted assistants are among all: those that answered, unless more did."""
+def counted_clause(board: Leaderboard) -> str:
+    """Return the clause on the counted assistants: "that answered", or "whose answers count"."""
     if any(answer.model in board.missing for answer in board.log):
         return f"whose answer{' counts' if len(board.counted) == 1 else 's count'}"
     return "that answered"
@@ -236,12 +236,12 @@ def _who_named(board: Leaderboard, name: Name) -> str:
         who = f"{number_in_words(of)} AI assistant{'' if of == 1 else 's'}"
         return f"{who} put {tied} level at the top with {points} points each"
     if of == 1:
-        return f"the only AI assistant {whose_count(board)} named {top_name} first"
+        return f"the only AI assistant {counted_clause(board)} named {top_name} first"
     votes = board.votes
     own, most = votes[top.product], max(votes.values())
     if own == of:
         everybody = "both" if of == BOTH else f"all {number_in_words(of)}"
-        who = f" {whose_count(board)}" if board.missing else ""
+        who = f" {counted_clause(board)}" if board.missing else ""
         return f"{everybody} AI assistants{who} named {top_name} first"
     some_of = f"{number_in_words(own) if own else 'none'} of {number_in_words(of)}"
     who = f"{some_of} AI assistants named {top_name} first"
@@ -317,7 +317,7 @@ def disagreement(board: Leaderboard, name: Name) -> str | None:
     sides = []
     for product in picks:
         models = [answer.model for answer in board.counted if answer.answer.first == product]
-        sides.append(f"{listed(models)} rank{_s(len(models))} {name(product)} #1")
+        sides.append(f"{listed(models)} rank{_verb_ending(len(models))} {name(product)} #1")
     return "; ".join(sides) + "."
 
 
@@ -411,7 +411,7 @@ def _unanimity(board: Leaderboard, stale_after: int) -> str:
     stale = sum(answer.stale for answer in board.counted)
     who = _all(len(board.counted))
     if board.missing:
-        who += f" {whose_count(board)}"
+        who += f" {counted_clause(board)}"
     elif not stale:
         who += " models"
     if not stale:
@@ -443,5 +443,6 @@ def _ended(sentence: str) -> str:
     return sentence if _ENDED.search(sentence) else f"{sentence}."
 
 
-def _s(number: int) -> str:
+def _verb_ending(number: int) -> str:
+    """Return the ending of a verb in the third person."""
     return "s" if number == 1 else ""

@@ -14,12 +14,12 @@ from store.rankings.sentences import (
     MAX_NAMED,
     Name,
     certainty_sentence,
+    counted_clause,
     day_in_words,
     listed,
     number_in_words,
     plural,
     some,
-    whose_count,
 )
 from store.snapshot import Snapshot
 from store.web.view import View
@@ -288,8 +288,8 @@ def _votes(board: Leaderboard, when: str) -> str:
     verb = "named" if when == "then" else "name" if votes > 1 else "names"
     end = f"{verb} it first{f' {when}' if when not in ('', 'then') else ''}"
     if of == 1:
-        return f"{board.counted[0].model}, the only one {whose_count(board)}, {end}"
-    who = f"{number_in_words(of)} assistants{f' {whose_count(board)}' if board.missing else ''}"
+        return f"{board.counted[0].model}, the only one {counted_clause(board)}, {end}"
+    who = f"{number_in_words(of)} assistants{f' {counted_clause(board)}' if board.missing else ''}"
     if votes == of:
         return f"{'Both' if of == 2 else 'All'} {who.removeprefix('two ')} {end}"  # noqa: PLR2004
     nobody = "Neither of the" if of == 2 else "None of the"  # noqa: PLR2004

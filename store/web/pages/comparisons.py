@@ -27,7 +27,7 @@ def compare(view: View, query: TwoProducts) -> dict[str, Any]:
     one, other = (lookup.product_named(text, view) for text in texts.values())
     # A product beside itself says nothing: the form is shown again.
     if one and other and one is not other:
-        return products(one, other, view)
+        return compare_pair(one, other, view)
     sides = [
         (name, text, product, [] if product else view.suggestions(text, "brands"))
         for (name, text), product in zip(texts.items(), (one, other), strict=True)
@@ -35,7 +35,7 @@ def compare(view: View, query: TwoProducts) -> dict[str, Any]:
     return {"pair": None, "sides": sides}
 
 
-def products(one: ProductProfile, other: ProductProfile, view: View) -> dict[str, Any]:
+def compare_pair(one: ProductProfile, other: ProductProfile, view: View) -> dict[str, Any]:
     """Return two products and the rankings that hold both, with how often each is ahead.
 
     Rankings where one is ahead come first, then those measured at all, by title.
@@ -64,7 +64,7 @@ def in_short(one: ProductProfile, other: ProductProfile, view: View) -> dict[str
 
 def _in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:
     """Return how two products stand to each other, in three sentences."""
-    compared = products(one, other, view)
+    compared = compare_pair(one, other, view)
     shared, higher, ahead = len(compared["meetings"]), compared["higher"], compared["ahead"]
     if not shared:
         return f"{one.name} and {other.name} share no ranking."

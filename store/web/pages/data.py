@@ -41,7 +41,7 @@ class PublishedDataset(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
     def digest(self, name: str) -> str | None:
-        """Return the digest of a file that is served, empty if the manifest does not have it."""
+        """Return a served file's digest; empty for manifest and checksums, which have none."""
         if self.manifest is None:
             return None
         if name in (manifest.MANIFEST, SUMS):

@@ -164,10 +164,10 @@ def _events(board: Leaderboard, view: View) -> Iterator[tuple[str, str]]:
     for change in board.leader_changes:
         yield change.date, sentences.leader_change(change, view.name)
     if board is view.snapshot.leaderboards.get(board.slug):
-        yield from _held(board, view)  # of a past day nobody knew yet what would
+        yield from _confirmed_changes(board, view)  # as of a past day none is known
 
 
-def _held(board: Leaderboard, view: View) -> Iterator[tuple[str, str]]:
+def _confirmed_changes(board: Leaderboard, view: View) -> Iterator[tuple[str, str]]:
     """Yield the changes of an assistant's first choice that it confirmed."""
     for change in view.snapshot.aggregates[board.slug].changes:
         if change.confirmed:
