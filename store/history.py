@@ -162,8 +162,8 @@ class History:
             why = f"cannot be read: {error.strerror}"
             return Log(slug, problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
         stamps = [stamp(line, published=self._published) for line in whole_lines(data)]
-        problem = self._loss(slug, stamps if status else None)
-        if problem := problem or self._change(slug, data if status else None, known):
+        problem = self._loss_by_ledger(slug, stamps if status else None)
+        if problem := problem or self._loss_since_read(slug, data if status else None, known):
             return Log(slug, problems=(problem,))
         if stamps:
             self._known[slug] = _Known.of(data, self.ledger.accepted.get(slug))
@@ -204,7 +204,7 @@ class History:
         except OSError as error:
             self.fault = Problem(f"{FOLDER}/{LEDGER}", 1, 1, f"cannot be read: {error.strerror}")
 
-    def _loss(self, slug: str, stamps: Sequence[Stamp] | None) -> Problem | None:
+    def _loss_by_ledger(self, slug: str, stamps: Sequence[Stamp] | None) -> Problem | None:
         """Return a problem if a file lacks lines of closed days.
 
         ``stamps`` are those of all its lines, ``None`` without a file.
@@ -223,7 +223,9 @@ class History:
         )
         return Problem(f"history/{slug}.jsonl", 1, 1, message)
 
-    def _change(self, slug: str, data: bytes | None, known: "_Known | None") -> Problem | None:
+    def _loss_since_read(
+        self, slug: str, data: bytes | None, known: "_Known | None"
+    ) -> Problem | None:
         """Return a problem if a file, ``None`` without one, lacks what is ``known`` of it."""
         if known is None or known.is_in(data or b""):
             return None

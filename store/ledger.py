@@ -252,7 +252,7 @@ def parse(ledger: bytes, heads: bytes, result: Ledger | None = None) -> Ledger:
 def _pending_days(ledger: Ledger) -> set[str]:
     """Return the days that the next head may close: those of pending entries, acceptances aside.
 
-    If all are acceptances it is the earliest, for one head takes them all.
+    If all are acceptances, it is the earliest alone: one head covers them all.
     """
     days = sorted(entry.day for entry in ledger.pending)
     return {entry.day for entry in ledger.pending if not entry.accepted} or set(days[:1])

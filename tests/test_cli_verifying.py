@@ -630,7 +630,7 @@ def test_no_redirect_is_followed_and_nothing_read_without_end(
         with pytest.raises(verification.Difference, match="larger than 100,000 bytes"):
             server.read("file", 100_000)
         assert len(server.read("file", 1 << 20)) == 280_000
-        monkeypatch.setattr(verifying, "MINUTES", -1)
+        monkeypatch.setattr(verifying, "MAX_MINUTES", -1)
         with pytest.raises(verification.Difference, match="minutes are over"):
             verifying.RemoteFolder(base).read("file", 1 << 20)
     with pytest.raises(verification.Difference, match="cannot be read"):

@@ -111,7 +111,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     files = Files(directory)
     catalogue = files.scan()
     yield from catalogue.problems
-    yield from checks.mistakes(catalogue, files)
+    yield from checks.of_assistants(catalogue, files)
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
     yield from manifest.problems(directory)
@@ -119,7 +119,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
         for name in BatchFiles(directory).owners_gone(catalogue):
             message = f'"{name}" {HAS_OPEN_BATCH} and {NOT_LISTED}'
             yield Problem("models.json", 1, 1, message, "warning")
-    yield from checks.advice(catalogue, files)
+    yield from checks.of_catalogue(catalogue, files)
     yield from searching.remarks(directory, catalogue)
     try:
         history = History(directory / "history")

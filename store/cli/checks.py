@@ -40,7 +40,7 @@ _Mistake = tuple[str | None, str, Literal["error", "warning"]]
 """A member of an assistant, or ``None`` for the whole; a sentence; how grave it is."""
 
 
-def advice(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+def of_catalogue(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     """Yield warnings about what is allowed but probably not meant."""
     for slug, category in catalogue.categories.items():
         start = _NO_TOPIC.match(category.subject)
@@ -291,7 +291,7 @@ def _uses(product: ProductProfile) -> str:
     return f"{plural(product.mentions, 'poll')} in {some(product.categories, _SHOWN)}"
 
 
-def mistakes(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+def of_assistants(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     """Yield what is wrong with each assistant beyond the schema of models.json, with its place.
 
     While the file is bad by its schema there is none.

@@ -100,7 +100,7 @@ def _upload(where: str, store: Store, even_if: int | None) -> str:
                 return f"{_counts(before)} in {where}; 0 objects written."
             tree = Tree(Path(home), before, Path(home), {})
             manifest = tree.fill(current_app, store.snapshot, dataset / CURRENT)
-            _refuse_losses(before, manifest, store, even_if)
+            _refuse_gone(before, manifest, store, even_if)
             count = bucket.upload(before, manifest, Path(home), written.basis)
     except (UploadError, TreeError) as error:
         raise click.ClickException(f"The export did not end: {error}.") from None
@@ -129,13 +129,13 @@ def _updated(
     with home.draft() as folder:
         tree = Tree(folder, before, home.current, digests)
         manifest = tree.fill(current_app, store.snapshot, dataset)
-        _refuse_losses(before, manifest, store, even_if)
+        _refuse_gone(before, manifest, store, even_if)
         tree.finish(manifest)
         home.publish(written.basis)
     return manifest, tree.changed
 
 
-def _refuse_losses(
+def _refuse_gone(
     before: TreeManifest, manifest: TreeManifest, store: Store, even_if: int | None
 ) -> None:
     """End the command if too many published addresses would be gone."""

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from store.category_history import undeclared_sample
 from store.cli import app_settings, refuse, unknown_slug, with_data
-from store.cli.checks import mistakes
-from store.cli.report import ask_whether_there, pause_in_words, quote, show_status, unread
+from store.cli.checks import of_assistants
+from store.cli.report import estimate, pause_in_words, probe, show_status, unread
 from store.disk import check_room
 from store.files import Catalogue, Files
 from store.history import History, HistoryError
@@ -44,12 +44,12 @@ ONCE_A_DAY = " Of one day one answer counts: what was asked today may be asked a
 
 
 class PollRun(Struct, frozen=True):
-    """The assistants to ask and how; the clock is one of --at if it ``pretends``."""
+    """The assistants to ask and how; ``is_simulated`` where --at sets the clock."""
 
     session: PollSession
     assistants: Sequence[Assistant]
     plan: Plan
-    pretends: bool
+    is_simulated: bool
 
 
 def instant(value: str) -> datetime:
@@ -151,12 +151,12 @@ def poll(  # noqa: PLR0913 - a command's options
         sys.exit(0 if show_status(session, chosen) else 1)
     if attempt:
         state = session.polling.look(session.catalogue)
-        answers = [ask_whether_there(session, assistant, state) for assistant in chosen]
+        answers = [probe(session, assistant, state) for assistant in chosen]
         click.echo("\n".join(sentence for sentence, _ in answers))
         sys.exit(0 if all(is_well for _, is_well in answers) else 1)
     pace = Pace.of(session.catalogue.site, samples) if due else None
     plan = Plan(pace=pace, slugs=slugs, probes_pause=bool(slugs or models), cancel=cancel)
-    run = PollRun(session, chosen, plan, pretends=at is not None)
+    run = PollRun(session, chosen, plan, is_simulated=at is not None)
     is_well = _carry_out(run, samples or 1, until_clear, dry_run=dry_run)
     fault = session.clock.fault()
     click.echo(fault or "", nl=bool(fault))
@@ -170,7 +170,7 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     state = session.polling.look(session.catalogue)
     for name in session.batches.owners_gone(session.catalogue):
         click.echo(f'warning: "{name}" {HAS_OPEN_BATCH} and {NOT_LISTED}', err=True)
-    for sentence in unread(session, state, pretends=run.pretends):
+    for sentence in unread(session, state, is_simulated=run.is_simulated):
         click.echo(sentence, err=True)
     fault = undeclared_sample(
         sum(s.invented for s in state.states.values()), session.catalogue.site
@@ -190,7 +190,7 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
         passes = [state.unclear(pairs, until_clear, _certainties(), today)]
     calls = [pair for once in passes for pair in once]
     if dry_run:
-        click.echo("\n".join(quote(calls, session, is_due=pace is not None)))
+        click.echo("\n".join(estimate(calls, session, is_due=pace is not None)))
         return not state.unread
     names = [
         *(assistant.name for assistant in run.assistants),
@@ -206,7 +206,7 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     called = {pair.assistant.name for pair in calls}
     asked = [a for a in run.assistants if a.name in called]
     session.share_among(asked, state, session.clock.now())
-    check_ready(session, pretends=run.pretends)
+    check_ready(session, is_simulated=run.is_simulated)
     # what is due is read anew in each turn, after the lock is had
     results = ask_in_passes(run, [None] if plan.cancel or pace else passes, len(calls))
     is_well = summarise(results, "no batch is on its way" if plan.cancel else "nothing was asked")
@@ -237,7 +237,7 @@ def _catalogue(directory: Path) -> Catalogue:
     catalogue = files.scan()
     problems = [*catalogue.governing_errors]
     problems += [p for p in catalogue.problems if p.file == "models.json"]
-    problems += mistakes(catalogue, files)
+    problems += of_assistants(catalogue, files)
     for problem in problems:
         if problem.severity == "warning":
             click.echo(f"warning: {problem}", err=True)
@@ -277,7 +277,7 @@ def ask_in_passes(
         names += run.session.batches.owners_gone(run.session.catalogue)
     results = {name: Summary() for name in names}
     # at a time of --at one after the other, so that a run can be repeated exactly
-    workers = 1 if run.pretends else len(results)
+    workers = 1 if run.is_simulated else len(results)
     bar = click.progressbar(length=length, label="Polling")
     try:
         with stopping(run.session.stop), bar, ThreadPoolExecutor(workers) as pool:
@@ -290,7 +290,7 @@ def ask_in_passes(
                 for job in jobs:
                     job.result()
     finally:
-        if not run.pretends:
+        if not run.is_simulated:
             closing = DayClosing(run.session.settings.data_dir)
             closing.look(confirmed_time(run.session.clock, run.session.catalogue))
             if closing.reason:
@@ -329,10 +329,10 @@ def _ask_one(
         result.count(SKIPPED)
 
 
-def check_ready(session: PollSession, *, pretends: bool) -> None:
+def check_ready(session: PollSession, *, is_simulated: bool) -> None:
     """Refuse what could not be recorded, used or paid for, before anything is sent."""
     settings = session.settings
-    if not (pretends or settings.has_own_data):
+    if not (is_simulated or settings.has_own_data):
         raise click.ClickException(f"Nothing was asked: {NOT_THE_SAMPLE}.")
     if name := other_owner(settings):
         raise click.ClickException(

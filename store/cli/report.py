@@ -40,13 +40,13 @@ EXPECTED_OUTPUT = 0.375
 """The part of the output's most that is expected: 1,500 of 4,000 tokens."""
 
 
-def unread(session: PollSession, state: PollingState, *, pretends: bool) -> list[str]:
+def unread(session: PollSession, state: PollingState, *, is_simulated: bool) -> list[str]:
     """Return in sentences what of history cannot be read and so is not polled."""
     ahead = {error.slug: error.time for error in state.unread if isinstance(error, FuturePollError)}
     polled = len(ahead) + sum(bool(states.latest_time) for states in state.states.values())
     now = session.clock.now()
     doubt = doubt_clock(ahead, polled, now)
-    if doubt and pretends:
+    if doubt and is_simulated:
         doubt = f"{len(ahead):,} categories have later answers than {rfc3339(now)}; they are left"
     sentences = [str(session.polling.history.fault)] if session.polling.history.fault else []
     sentences += [f"{doubt}."] if doubt else []
@@ -57,7 +57,7 @@ def unread(session: PollSession, state: PollingState, *, pretends: bool) -> list
 def show_status(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     """Say how polling stands; return whether nothing needs a person."""
     state = session.polling.look(session.catalogue)
-    faults = unread(session, state, pretends=False)
+    faults = unread(session, state, is_simulated=False)
     faults += [fault for fault in (session.clock.fault(), session.budget.fault()) if fault]
     if is_full(session.settings.data_dir):
         faults.append("The disk is full, so that nothing is polled: make room.")
@@ -82,8 +82,8 @@ def show_status(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     unknown = spent - known
     more = f", {unknown:.2f} of it for batches on their way, calls of unknown cost and --try"
     click.echo(f"Spent today: {spent:.2f}{of} USD{more if round(unknown, 2) else ''}.")
-    server = "A server polls on schedule."
-    click.echo(server if is_scheduled else f"No{server[1:-1]}; one with POLL_ENABLED=1 would.")
+    nobody = "No server polls on schedule; one with POLL_ENABLED=1 would."
+    click.echo("A server polls on schedule." if is_scheduled else nobody)
     return not faults and all(len(lines) == 1 for lines in statuses)
 
 
@@ -146,7 +146,7 @@ def _in_words(batches: Sequence[Batch], now: datetime) -> str:
     )
 
 
-def quote(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> list[str]:
+def estimate(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> list[str]:
     """Return in lines what these calls would use, cost and take, per assistant and in all."""
     lanes: dict[str, list[Pair]] = {}
     for pair in calls:
@@ -208,9 +208,7 @@ def _costs(
     return None if expected is None or most is None else (expected, most)
 
 
-def ask_whether_there(
-    session: PollSession, assistant: Assistant, state: PollingState
-) -> tuple[str, bool]:
+def probe(session: PollSession, assistant: Assistant, state: PollingState) -> tuple[str, bool]:
     """Ask an assistant whether it is there; return a sentence, and whether it answered.
 
     Nothing is recorded but what it cost. A pause that its provider named is kept.

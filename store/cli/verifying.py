@@ -44,15 +44,17 @@ from store.web.pages.pictures import rasteriser
 
 DATA = "data"
 """The folder of the dataset in a tree, and on a server."""
-TIMEOUT, MINUTES = 30, 60
-"""Seconds until a server's next bytes, and minutes until its last."""
+READ_TIMEOUT = 30
+"""Seconds until a server's next bytes."""
+MAX_MINUTES = 60
+"""Minutes until its last."""
 
 
 class RemoteFolder(Folder):
     """The files below an address, of a server that nobody vouches for."""
 
     def __init__(self, address: str) -> None:
-        self._address, self._until = address.rstrip("/"), time.monotonic() + MINUTES * 60
+        self._address, self._until = address.rstrip("/"), time.monotonic() + MAX_MINUTES * 60
         session = requests.Session()
         session.auth = lambda request: request  # no credentials from ~/.netrc
         self._get = session.get
@@ -65,7 +67,9 @@ class RemoteFolder(Folder):
         """Return what stands at a path, ``most`` bytes at most; no redirect is followed."""
         where, body = f"{self._address}/{name}", bytearray()
         try:
-            with self._get(where, stream=True, allow_redirects=False, timeout=TIMEOUT) as answer:
+            with self._get(
+                where, stream=True, allow_redirects=False, timeout=READ_TIMEOUT
+            ) as answer:
                 if answer.status_code != HTTPStatus.OK:
                     raise Difference(f"{where} answers {answer.status_code}")
                 for chunk in answer.iter_content(1 << 16):
@@ -73,7 +77,7 @@ class RemoteFolder(Folder):
                     if len(body) > most:
                         raise Difference(f"{where} is larger than {most:,} bytes")
                     if time.monotonic() > self._until:
-                        raise Difference(f"{where}: {MINUTES} minutes are over")
+                        raise Difference(f"{where}: {MAX_MINUTES} minutes are over")
         except requests.RequestException as error:
             raise Difference(f"{where} cannot be read: {type(error).__name__}") from None
         return bytes(body)

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def begin(app: Flask) -> None:
-    """Tell them what the settings ask for, once a serving process has its scheduler."""
+    """Start metrics and what systemd is told, as the settings ask; the scheduler runs already."""
     store, settings = app.extensions["store"], app.extensions["settings"]
     notify(store, settings.environ)
     if settings.metrics_port:

@@ -1,4 +1,4 @@
-"""BatchQuestion in batches: intent on disk, create, follow, collect, cancel.
+"""Questions in batches: intent on disk, create, follow, collect, cancel.
 
 All of it is done by who holds the assistant's lock. A batch is created once, for no provider takes
 an idempotency key: without a clear answer it counts as spent, the assistant's batches are paused,
