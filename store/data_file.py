@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct
 from rapidfuzz import process
 
-from store.disk import MISSING, Signature, opened, signature_of
+from store.disk import MISSING, Signature, opened, real_path, signature_of
 from store.records import (
     FOLDERS,
     GOVERNING,
@@ -45,7 +45,8 @@ UNREAD: Signature = (-1, 0, 0, 0)
 """The signature of a file that could not be read, perhaps only just now: no file has it."""
 
 _REFUSED = {
-    errno.ELOOP: "is a symbolic link, which is not followed; put the file itself here",
+    errno.ELOOP: "is a symbolic link that leads out of the data directory, which is not followed; "
+    "put the file itself here",
     errno.EINVAL: "is not a regular file; put a file here, or take it away",
     errno.EFBIG: f"is larger than {MAX_BYTES:,} bytes; no data file needs to be",
 }
@@ -111,14 +112,15 @@ def load(directory: Path, name: str) -> LoadedFile | None:
     """Return one file, by its relative name, with every problem in it; ``None`` if it just went."""
     path, signature = directory / name, MISSING
     try:
-        data, signature = _read(path)
+        data, signature = _read(real_path(path, directory))
     except FileNotFoundError:
         if name not in GOVERNING:
             return None
         message = "the file is missing; put it back (`flask init DIR` shows one)"
         return _unusable(name, signature, message)
     except OSError as error:
-        signature = signature_of(path.lstat()) if error.errno in _REFUSED else UNREAD
+        is_lasting = error.errno in (errno.EINVAL, errno.EFBIG)
+        signature = signature_of(path.lstat()) if is_lasting else UNREAD
         why = _REFUSED.get(error.errno or 0, f"cannot be read: {error.strerror}")
         return _unusable(name, signature, why)
     if name not in SINGLE and not is_slug(slug_of(name)):

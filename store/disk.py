@@ -81,6 +81,20 @@ def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[N
         os.close(handle)
 
 
+def real_path(path: Path, directory: Path) -> Path:
+    """Return where a file is, be it by a link within the directory, as containers mount files.
+
+    Raises:
+        OSError: it is a link that leads elsewhere.
+    """
+    if not path.is_symlink():
+        return path
+    target = Path(os.path.realpath(path))
+    if not target.is_relative_to(os.path.realpath(directory)):
+        raise OSError(errno.ELOOP, "it leads out of the data directory", path)
+    return target
+
+
 def is_in_place(path: Path, handle: int) -> bool:
     """Return whether an open file is still the one of that name.
 

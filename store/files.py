@@ -371,6 +371,8 @@ def _look_into(directory: Path, folder: str) -> tuple[dict[str, Signature], list
             if name in SINGLE or (folder and name.endswith(".json")):
                 with suppress(FileNotFoundError):
                     files[name] = signature_of(entry.stat(follow_symlinks=False))
+                    if entry.is_symlink():  # what it leads to may change
+                        files[name] = signature_of(entry.stat())
             elif message := _oddity(entry.name, folder):
                 warnings.append(Problem(name, 1, 1, message, "warning"))
     return files, warnings

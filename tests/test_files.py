@@ -236,6 +236,24 @@ def test_what_files_dispute_is_neither_gone_nor_unknown(tmp_path: Path) -> None:
     assert client.get("/api/v1/best/old.json").status_code == 308
 
 
+def test_a_link_within_the_directory_is_followed(directory: Path) -> None:
+    """Container platforms mount files so, and change what all lead to by one rename of a link."""
+    folder = directory / "categories"
+    for number in (1, 2):
+        (folder / f"..{number}").mkdir()
+        fields = {"version": 1, "title": f"Best {number}", "question": f"Which is best, {number}?"}
+        write_json(folder / f"..{number}" / "kiosk.json", fields)
+    (folder / "..data").symlink_to("..1")
+    (folder / "kiosk.json").symlink_to("..data/kiosk.json")
+    files = Files(directory)
+    assert files.scan().categories["kiosk"].title == "Best 1"
+    (folder / "..new").symlink_to("..2")
+    (folder / "..new").rename(folder / "..data")
+    found = files.scan()
+    assert found.categories["kiosk"].title == "Best 2"
+    assert found.problems == ()
+
+
 def test_a_directory_without_data_is_no_data_directory(tmp_path: Path) -> None:
     """One sentence says what is wrong with it and what to do."""
     with pytest.raises(DataDirectoryError, match=r"does not exist; `flask init .*` fills one"):

@@ -21,7 +21,7 @@ from hashlib import sha256
 from importlib.metadata import distributions
 from pathlib import Path
 
-from store.disk import atomic_write, locked, read_regular, sync_directory
+from store.disk import atomic_write, locked, read_regular, real_path, sync_directory
 from store.records import FOLDERS, SINGLE
 
 MARK = ".written-by-flask-{}"
@@ -172,7 +172,7 @@ def digests_in(folder: Path) -> dict[str, str]:
     """Return the digest of every file below a folder but SHA256SUMS, by its path."""
     start = len(str(folder)) + 1
     paths = (path for path in _below(folder) if path[start:] != SUMS)
-    return {path[start:]: _digest(Path(path)) for path in paths}
+    return {path[start:]: _digest(Path(path), folder) for path in paths}
 
 
 def is_whole(folder: Path, digests: Mapping[str, str] | None = None) -> bool:
@@ -191,8 +191,9 @@ def basis_of(checkout: Path, data: Path, *settings: object) -> str:
     """Return the digest of all that answers follow from: code, packages, data files, settings."""
     made_by = (sys.version, zlib.ZLIB_RUNTIME_VERSION, _packages(), settings)
     total = sha256(repr(made_by).encode())
-    for path in (*map(Path.resolve, _code(checkout)), *_data(data)):  # code may be linked
-        total.update(f"{path} {_digest(path)}\n".encode())
+    for home, paths in ((checkout, _code(checkout)), (data, _data(data))):
+        for path in paths:
+            total.update(f"{path} {_digest(path, home)}\n".encode())
     return total.hexdigest()
 
 
@@ -218,9 +219,9 @@ def _below(folder: Path) -> Iterator[str]:
         yield from (os.path.join(name, file) for file in files)  # noqa: PTH118 - of 80,000 paths
 
 
-def _digest(path: Path) -> str:
-    """Return the digest of a file, or the error in its place, which makes a basis differ."""
+def _digest(path: Path, home: Path) -> str:
+    """Return the digest of a file below ``home``, or why it has none."""
     try:
-        return digest(read_regular(path))
+        return digest(read_regular(real_path(path, home)))
     except OSError as error:
         return str(error)
