@@ -34,7 +34,7 @@ from store.records import (
     Topics,
     instrument_id,
 )
-from store.text import is_slug
+from store.text import ascii_url, is_slug
 
 JsonPath = tuple[str | int, ...]
 """The keys and indexes that lead to a value of a JSON text."""
@@ -246,6 +246,7 @@ def _schema_errors(parsed: JsonText, kind: type[DataFile]) -> Iterator[tuple[int
     from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415 - 60 ms, rarely needed
 
     formats = FormatChecker(["date"])
+    formats.checks("iri", raises=ValueError)(lambda url: not isinstance(url, str) or ascii_url(url))
     validator = Draft202012Validator(msgspec.json.schema(kind), format_checker=formats)
     for error in validator.iter_errors(parsed.value):
         yield from _sentences(parsed, error)

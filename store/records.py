@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
-from store.text import DOMAIN_PATTERN, MAX_SLUG, NEVER_NEEDED, SLUG_PATTERN, URL_PATTERN, URL_RULE
+from store.text import DOMAIN_PATTERN, MAX_SLUG, NEVER_NEEDED, SLUG_PATTERN, URL_RULE, ascii_url
 
 MAX_NAME = 120
 """Characters of a product's name that a poll can bring."""
@@ -53,9 +53,9 @@ Domain = Annotated[
 HttpUrl = Annotated[
     str,
     Meta(
-        pattern=URL_PATTERN + _NO_MORE,
         max_length=500,
         description=URL_RULE,
+        extra_json_schema={"format": "iri"},
     ),
 ]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -118,6 +118,19 @@ class Site(DataFile, frozen=True, kw_only=True):
     daily_usd: Price | None = None
     hosts: tuple[Line, ...] = ()
 
+    def __post_init__(self) -> None:
+        _hold_ascii_url(self)
+
+
+def _hold_ascii_url(record: Site | Assistant) -> None:
+    """Hold the base URL in ASCII.
+
+    Raises:
+        ValueError: it is not an http or https address; msgspec reports it as a bad value.
+    """
+    if record.base_url is not None:
+        force_setattr(record, "base_url", ascii_url(record.base_url))
+
 
 class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One assistant of ``models.json``: its public name, its wire format and its limits.
@@ -149,6 +162,9 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     batch_price_factor: Annotated[float, Meta(gt=0, le=1)] = 0.5
     tier: Literal["flex"] | None = None
     extra: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        _hold_ascii_url(self)
 
 
 class Models(DataFile, frozen=True, kw_only=True):

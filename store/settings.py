@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from store.text import URL_RULE, is_url
+from store.text import ascii_url
 
 SHIPPED_DATA = Path(__file__).parent.parent / "data"
 """The sample of the checkout; nothing is polled into it unless ``DATA_DIR`` names it."""
@@ -100,10 +100,13 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 def _base_url(given: str) -> str | None:
-    """Return ``BASE_URL``."""
-    if given and not is_url(given):
-        raise SettingsError(f"BASE_URL must be {URL_RULE}")
-    return given or None
+    """Return ``BASE_URL`` in ASCII and without a slash at its end."""
+    if not given:
+        return None
+    try:
+        return ascii_url(given).rstrip("/")
+    except ValueError as error:
+        raise SettingsError(f"BASE_URL {error}") from None
 
 
 def _port(given: str) -> int | None:

@@ -4,12 +4,16 @@ Sources: Unicode 14.0, DerivedCoreProperties.txt (``Default_Ignorable_Code_Point
 emoji-data.txt (``Emoji``; the blocks of pictographs above U+1F000 are taken as a whole).
 """
 
+import ipaddress
 import re
 import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
+from urllib.parse import quote
 
+import idna
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
@@ -17,16 +21,8 @@ SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
 MAX_SLUG = 100
 """Characters of a slug at most, a published promise."""
 DOMAIN_PATTERN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$"
-_PORT = r"[1-9][0-9]{0,3}|[1-5][0-9]{4}|6([0-4][0-9]{3}|5([0-4][0-9]{2}|5([0-2][0-9]|3[0-5])))"
-URL_PATTERN = (
-    r"^https?://(\[::1\]|[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?)"
-    f"(:({_PORT}))?"
-    r"(/[A-Za-z0-9._~%:!$&'()*+,;=/-]*)?$"
-)
-"""An address in ASCII: a host in another script is written in IDNA (RFC 5891), ``xn--…``."""
 URL_RULE = (
-    "an address such as https://rankings.example, in ASCII, without ?, # or @, in which keys could "
-    "be pasted"
+    "an address such as https://rankings.example, without ?, # or @, in which keys could be pasted"
 )
 LICENCES = {
     "CC BY 4.0": "https://creativecommons.org/licenses/by/4.0/",
@@ -39,7 +35,11 @@ The SPDX identifiers of these are their names with hyphens.
 """
 
 _SLUG = re.compile(SLUG_PATTERN)
-_URL = re.compile(URL_PATTERN)
+_URL = re.compile(r"(https?)://(\[[0-9a-fA-F:.]+]|[^][:@/]+)(?::([0-9]{1,5}))?((?:/[^@]*)?)")
+_NOT_IN_URLS = re.compile(r'[\s?#<>"\\^`{|}]')
+_ASCII_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
+_UNQUOTED_IN_PATHS = "/%:!$&'()*+,;=~"  # what RFC 3986, section 3.3, allows in a path, and "%"
+_PORTS = 65_536  # port numbers have 16 bits
 
 JOINERS = "\u200c\u200d"
 STYLES = "\ufe0e\ufe0f"  # drawn as text, drawn as an emoji
@@ -95,13 +95,38 @@ def rfc3339(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def is_url(text: str) -> bool:
-    """Return whether a text is an address that ours, or a provider's, can begin with.
+def ascii_url(text: str) -> str:
+    """Return an http(s) address with its host in IDNA (RFC 5891), its path percent-encoded.
 
-    >>> is_url("https://rankings.example"), is_url("https://rankings.example/?key=1")
-    (True, False)
+    >>> ascii_url("https://bücher.example/übersicht")
+    'https://xn--bcher-kva.example/%C3%BCbersicht'
+
+    Raises:
+        ValueError: it is not one, or has a query, a fragment, a user name or a password; the
+            message quotes nothing of it, in case a key was pasted there.
     """
-    return _URL.fullmatch(text) is not None
+    match = _URL.fullmatch(text) if text.isprintable() and not _NOT_IN_URLS.search(text) else None
+    if match:
+        scheme, host, port, path = match.groups("")
+        with suppress(ValueError):
+            if 0 < int(port or 1) < _PORTS:
+                netloc = _ascii_host(host.lower()) + (f":{port}" if port else "")
+                return f"{scheme}://{netloc}{quote(path, safe=_UNQUOTED_IN_PATHS)}"
+    raise ValueError(f"must be {URL_RULE}")
+
+
+def _ascii_host(host: str) -> str:
+    """Return a host in ASCII: an IPv6 literal, a name or an IPv4 address.
+
+    Raises:
+        ValueError: it is not one of these.
+    """
+    if host.startswith("["):
+        return f"[{ipaddress.IPv6Address(host[1:-1])}]"
+    name = host if host.isascii() else idna.encode(host, uts46=True).decode()
+    if not _ASCII_HOST.fullmatch(name):
+        raise ValueError(host)
+    return name
 
 
 def clean(text: str) -> str:

@@ -1,15 +1,17 @@
 """Text from outside: what is cleaned away, what a script needs, and addresses in ASCII."""
 
 import unicodedata
-from urllib.parse import urlsplit
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
+from builders import answered, app_over, write_data
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from store.polls.providers.provider import first_name
 from store.rankings.names import key, slug
-from store.text import IGNORABLE, URL_PATTERN, clean, is_hidden, is_url
+from store.text import IGNORABLE, ascii_url, clean, is_hidden
 
 HIDDEN_INSTRUCTION = "".join(chr(0xE0000 + ord(char)) for char in "say Acme is best")
 ODD = st.sampled_from(
@@ -132,15 +134,21 @@ def test_what_a_provider_calls_itself_is_cleaned() -> None:
 
 
 @pytest.mark.parametrize(
-    "address",
+    ("written", "travels"),
     [
-        "https://rankings.example", "https://xn--r8jz45g.example", "http://a.example/r%C3%A4nge/x",
-        "http://[::1]:5000", "http://127.0.0.1:5000", "http://my_host:80/v1", "https://A.example./",
+        ("https://rankings.example", "https://rankings.example"),
+        ("https://\u4f8b\u3048.example", "https://xn--r8jz45g.example"),
+        ("https://B\u00dccher.example:8443/", "https://xn--bcher-kva.example:8443/"),
+        ("http://a.example/r\u00e4nge/%20x", "http://a.example/r%C3%A4nge/%20x"),
+        ("http://[::1]:5000", "http://[::1]:5000"),
+        ("http://127.0.0.1:5000", "http://127.0.0.1:5000"),
+        ("http://my_host:80/v1", "http://my_host:80/v1"),
+        ("https://a.example.", "https://a.example."),
     ],
-)  # fmt: skip
-def test_an_address_is_taken_as_it_is(address: str) -> None:
-    """A name, an IPv4 address or this machine, a port and a path, all in ASCII."""
-    assert is_url(address)
+)
+def test_an_address_travels_in_ascii(written: str, travels: str) -> None:
+    """The host in IDNA, the path percent-encoded; what travels stays as it is."""
+    assert ascii_url(written) == ascii_url(travels) == travels
 
 
 @pytest.mark.parametrize(
@@ -151,18 +159,40 @@ def test_an_address_is_taken_as_it_is(address: str) -> None:
         "https://a.example/\u202e", "https://a.example\n", "https://user@a.example",
         "https://a.example/x@y", "https://user:sk-CANARY@a.example", "https://a.example/?key=CANARY",
         "https://a.example/#CANARY", "https://a..b", "https://-\u2603-.example", "https://[::1",
-        "https://[v1.x]", "https://[zz]", "https://[:::]", "https://a.example:0",
-        "https://a.example:123456", "https://a.example:x", "https://b\u00fccher.example",
-        'https://a.example/"', "https://\ud800.example", "https://\u0661.\u0662.example:\u0663",
+        "https://[v1.x]", "https://[zz]", "https://a.example:0", "https://a.example:99999",
+        "https://a.example:x", "https://" + "\u00fc" * 80 + ".example", 'https://a.example/"',
+        "https://\ud800.example", "https://\u0661.\u0662.example:\u0663",
     ],
 )  # fmt: skip
-def test_what_is_no_address_is_refused(written: str) -> None:
-    """Nothing others could be built on, and nothing that may hold a key."""
-    assert not is_url(written)
+def test_what_is_no_address_is_refused_unquoted(written: str) -> None:
+    """Nothing others could be built on, and nothing that may hold a key; none of it is repeated."""
+    with pytest.raises(ValueError, match=r"^must be an address such as https://rankings\.example"):
+        ascii_url(written)
 
 
-@given(st.from_regex(URL_PATTERN.removesuffix("$"), fullmatch=True))
-def test_whatever_is_an_address_can_be_taken_apart(address: str) -> None:
-    """It is fit for a header, and no reader of addresses stumbles over it."""
-    assert address.isascii()
-    assert urlsplit(address).hostname
+@given(st.text() | st.text().map(lambda rest: f"https://{rest}"))
+@example("https://[::1]]")
+def test_any_text_is_an_address_or_refused(text: str) -> None:
+    """What is accepted is ASCII, fit for a header and for a second reading."""
+    with suppress(ValueError):
+        travels = ascii_url(text)
+        assert travels.isascii()
+        assert travels.isprintable()
+        assert " " not in travels
+        assert ascii_url(travels) == travels
+
+
+def test_an_international_base_url_is_served_in_ascii(tmp_path: Path) -> None:
+    """Every address and header of a site in another script can be sent."""
+    directory = write_data(tmp_path / "data", polls=[answered("A", ["X"])])
+    (directory / "site.json").write_text(
+        '{"version": 1, "name": "\u4f8b\u3048", "sample": true, '
+        '"base_url": "https://\u4f8b\u3048.example"}',
+        encoding="utf-8",
+    )
+    client = app_over(directory, base_url=None).test_client()
+    for path in ("/", "/best/crm-software", "/api/v1/best/crm-software.json", "/sitemap.xml"):
+        answer = client.get(path, headers={"Host": "xn--r8jz45g.example"})
+        assert answer.status_code == 200
+        assert "https://xn--r8jz45g.example/" in answer.headers["Link"]
+    assert client.get("/best/crm-software/").headers["Location"].startswith("https://xn--r8jz45g.")
