@@ -141,15 +141,26 @@ def test_a_feed_is_as_new_as_its_newest_entry(tmp_path: Path, path: str, polls: 
     assert feed.findtext(f"{ATOM}updated") == max(times, default=polls[0].polled_at)
 
 
-def test_a_feed_holds_its_newest_day(app: Flask) -> None:
-    """All of that day's changes however many, and a hundred at least, newest first."""
+def test_a_feed_goes_on_to_its_first_change(app: Flask) -> None:
+    """Following next leads to every change once; no part ends within a day that it begins."""
     client = app.test_client()
     listed = client.get("/api/v1/changes.json").get_json()["changes"]
+    seen, address = [], "https://rankings.example/feeds/changes.json"
+    while address:
+        feed = client.get(address.removeprefix("https://rankings.example")).get_json()
+        assert feed["feed_url"] == address
+        seen += feed["items"]
+        address = feed.get("next_url", "")
+        days = [item["date_published"][:10] for item in feed["items"]]
+        assert not address or len(days) >= 100
+    ids = [item["id"] for item in seen]
+    assert len(ids) == len(set(ids)) == len(listed)
     newest = [change for change in listed if change["toDate"] == listed[0]["toDate"]]
-    items = client.get("/feeds/changes.json").get_json()["items"]
-    assert len(items) == max(100, len(newest))
-    assert len({item["id"] for item in items}) == len(items)
-    assert client.get("/feeds/changes.atom").text.count("<entry>") == len(items)
+    first = client.get("/feeds/changes.json").get_json()["items"]
+    assert len(first) >= len(newest)
+    atom = client.get("/feeds/changes.atom").text
+    assert atom.count("<entry>") == len(first)
+    assert ('rel="next"' in atom) == (len(first) < len(listed))
 
 
 def test_changes_that_held_stand_before_all_changes(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Feeds of changes: Atom (RFC 4287) and JSON Feed 1.1, with ids that never change.
 
-A feed is long enough for a reader who comes once a round: it has at least all changes of the newest
-day. Older ones are in ``changes.json``.
+A part of a feed is long enough for a reader who comes once a round: at least all changes of its
+newest day. Older ones are on the pages that it names (RFC 5005, ``next_url``).
 """
 
 import uuid
@@ -14,7 +14,7 @@ from store.rankings import sentences
 from store.rankings.changes import Change
 from store.web import lookup
 from store.web.pages.routes import page, resource
-from store.web.queries import CategoryQuery, Query
+from store.web.queries import PollId, Query, Slug
 from store.web.responses import Route, category_basis
 from store.web.view import View
 
@@ -25,12 +25,24 @@ NEVER = "1970-01-01T00:00:00Z"
 """The time of a feed without any answer."""
 
 
+class FeedPage(Query, frozen=True, kw_only=True):
+    """A part of a feed: what is older than a change, if given."""
+
+    before: PollId | None = None
+
+
+class FeedOf(FeedPage, frozen=True, kw_only=True):
+    """A part of the feed of a category."""
+
+    slug: Slug
+
+
 @page("/feeds/changes.atom", "feed.atom.xml", media_type=ATOM)
-def changes_atom(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
+def changes_atom(view: View, query: FeedPage) -> dict[str, Any]:
     """Show the changes of all categories."""
     answered = [aggregate.last_success for aggregate in view.snapshot.summary.living]
     return {
-        **_changes(view, "feeds/changes.atom"),
+        **_changes(view, query, "feeds/changes.atom"),
         "id": identity("feed", "changes"),
         "proof": view.at.page("data/heads.jsonl"),
         "answered": max(filter(None, answered), default=NEVER),
@@ -38,24 +50,25 @@ def changes_atom(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
 
 
 @resource("/feeds/changes.json", JSON_FEED)
-def changes_json(view: View, query: Query) -> bytes:  # noqa: ARG001
+def changes_json(view: View, query: FeedPage) -> bytes:
     """Return the same as JSON Feed."""
-    changes = _changes(view, "feeds/changes.json")
+    part = _changes(view, query, "feeds/changes.json")
     feed = {
         "version": "https://jsonfeed.org/version/1.1",
-        "title": changes["title"] + (" (sample data, invented)" if view.site.sample else ""),
-        "home_page_url": changes["page"],
-        "feed_url": changes["address"],
-        "description": changes["subtitle"],
+        "title": part["title"] + (" (sample data, invented)" if view.site.sample else ""),
+        "home_page_url": part["page"],
+        "feed_url": part["address"],
+        "description": part["subtitle"],
         "authors": [{"name": view.site.name, "url": view.at.page()}],
         "language": "en",
-        "items": changes["items"],
+        **({"next_url": part["following"]} if part["following"] else {}),
+        "items": part["items"],
     }
     return msgspec.json.encode(feed)
 
 
-def _changes(view: View, path: str) -> dict[str, Any]:
-    """Return the feed of all changes, with the root over all present lines."""
+def _changes(view: View, query: FeedPage, path: str) -> dict[str, Any]:
+    """Return a part of the feed of all changes, with the root over all present lines."""
     present = view.snapshot.provisional_head
     return {
         "title": f"{view.site.name}: changes of a #1",
@@ -63,8 +76,7 @@ def _changes(view: View, path: str) -> dict[str, Any]:
         f"all polls: {view.at.page('data/heads.jsonl')}. Now {present.lines:,} lines, "
         f"{present.closed:,} of them of closed days, have the root {present.root}",
         "page": view.at.page("changes"),
-        "address": view.at.page(path),
-        "items": _items(view, view.snapshot.summary.changes),
+        **_part(view, query, view.snapshot.summary.changes, view.at.page(path)),
     }
 
 
@@ -75,7 +87,7 @@ def _changes(view: View, path: str) -> dict[str, Any]:
     alternate=lambda view, query: view.at.category(query.slug),
     media_type=ATOM,
 )
-def category_atom(view: View, query: CategoryQuery) -> dict[str, Any]:
+def category_atom(view: View, query: FeedOf) -> dict[str, Any]:
     """Show the changes of one category."""
     board = lookup.board(view, query.slug, view.at.feed)
     changes = view.snapshot.aggregates[board.slug].changes[::-1]
@@ -84,8 +96,7 @@ def category_atom(view: View, query: CategoryQuery) -> dict[str, Any]:
         "title": f"{board.category.title}: changes of a #1",
         "subtitle": f"When an assistant’s #1 becomes another product. “{board.question}”",
         "page": view.at.category_page(board.slug),
-        "address": view.at.feed(board.slug),
-        "items": _items(view, changes),
+        **_part(view, query, changes, view.at.feed(board.slug)),
         "answered": board.newest,
     }
 
@@ -93,15 +104,22 @@ def category_atom(view: View, query: CategoryQuery) -> dict[str, Any]:
 ROUTES: tuple[Route, ...] = (changes_atom, changes_json, category_atom)
 
 
-def _items(view: View, changes: Sequence[Change]) -> list[dict[str, Any]]:
-    """Return the newest changes as items of a feed, at least all of the newest day."""
-    newest_day = changes[0].current_at[:10] if changes else ""
-    return [
-        _item(change, view)
-        for number, change in enumerate(changes)
-        # A round may bring more: who reads once a round must miss none.
-        if number < ENTRIES or change.current_at[:10] == newest_day
-    ]
+def _part(view: View, query: FeedPage, changes: Sequence[Change], address: str) -> dict[str, Any]:
+    """Return the items of a part of a feed, its address and that of the next part, if any."""
+    places = (i for i, change in enumerate(changes, 1) if change.poll == query.before)
+    start = next(places, len(changes)) if query.before else 0
+    end = start + ENTRIES
+    # A round brings more changes than a part holds; who reads once a round must miss none.
+    if start < len(changes):
+        newest = changes[start].current_at[:10]
+        of_day = (i for i in range(start, len(changes)) if changes[i].current_at[:10] < newest)
+        end = max(end, next(of_day, len(changes)))
+    last = changes[end - 1].poll if end < len(changes) else None
+    return {
+        "address": f"{address}?before={query.before}" if query.before else address,
+        "following": f"{address}?before={last}" if last else None,
+        "items": [_item(change, view) for change in changes[start:end]],
+    }
 
 
 def identity(kind: str, key: str) -> str:
