@@ -94,6 +94,9 @@ def test_polling_stops_with_a_sentence_and_goes_on_when_there_is_room(disk: Path
         refusal = done.stderr.splitlines()[-1]
         assert refusal.startswith(f"Error: Nothing was asked: {disk}/history cannot be written, ")
         assert FULL in refusal.lower()
+        check = flask(disk, "check")
+        assert check.returncode == 1
+        assert "history:1:1: its disk is full, so that nothing is polled: make room" in check.stdout
         held = {slug: (disk / f"history/{slug}.jsonl").read_bytes() for slug in SLUGS}
         newest = max(poll.polled_at for poll in polls(disk))
         until(lambda: call(f"{url}/healthz")["lastPoll"] == newest)

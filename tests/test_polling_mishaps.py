@@ -77,6 +77,11 @@ def test_a_damaged_sum_asks_nothing_until_it_is_mended(tmp_path: Path, asked: Pr
         done = flask_here(data, "poll", *arguments)
         assert (done.exit_code, why in done.output) == (1, True), arguments
     assert len(asked.seen()) == before
+    check = flask_here(data, "check")
+    assert (check.exit_code, ".locks/spent.json:1:1: .locks/spent.json is" in check.output) == (
+        1,
+        True,
+    )
     spent.unlink()
     assert flask_here(data, "poll", "c-1").exit_code == 0
     today = datetime.now(UTC).date().isoformat()
@@ -157,13 +162,16 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("full")
 def test_a_full_disk_asks_nothing_and_is_named(tmp_path: Path, asked: Provider) -> None:
-    """Not the cap but the disk is at fault: exit 1, and nothing is paid."""
+    """Not the cap but the disk is at fault: exit 1, for `check` too, and nothing is paid."""
     data = data_of(tmp_path, asked, 2, daily_usd=5)
     before = len(asked.seen())
     for arguments in (["--due"], ["c-0"]):
         done = flask_here(data, "poll", *arguments)
         assert (done.exit_code, "daily_usd" in done.output) == (1, False)
         assert "so that no poll could be recorded: No space left on device." in done.output
+    check = flask_here(data, "check")
+    assert check.exit_code == 1
+    assert "history:1:1: its disk is full, so that nothing is polled: make room\n" in check.output
     status = flask_here(data, "poll", "--status")
     assert status.exit_code == 1
     assert "The disk is full, so that nothing is polled: make room.\n" in status.output

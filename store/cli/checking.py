@@ -9,10 +9,13 @@ from pathlib import Path
 import click
 
 from store.cli import app_settings, checks, searching, with_data
+from store.disk import is_full
 from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, BatchFiles
+from store.polls.locks import FOLDER, DamagedFileError
+from store.polls.spending import SPENT, stored_spending
 from store.publishing import manifest
 from store.rankings.names import Names
 from store.rankings.sentences import plural
@@ -115,6 +118,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
     yield from manifest.problems(directory)
+    yield from _unpolled(directory)
     with suppress(OSError):  # `flask poll` says what cannot be read
         for name in BatchFiles(directory).owners_gone(catalogue):
             message = f'"{name}" {HAS_OPEN_BATCH} and {NOT_LISTED}'
@@ -130,6 +134,20 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     else:
         if history.fault:
             yield history.fault
+
+
+def _unpolled(directory: Path) -> Iterator[Problem]:
+    """Yield what keeps every category from being polled: a full disk, no sum of the day."""
+    history = directory / "history"
+    if is_full(history if history.is_dir() else directory):
+        message = "its disk is full, so that nothing is polled: make room"
+        yield Problem("history", 1, 1, message)
+    try:
+        stored_spending(directory / FOLDER, "")
+    except DamagedFileError as error:
+        yield Problem(f"{FOLDER}/{SPENT}", 1, 1, f"{error}; under a cap nothing is polled")
+    except OSError:  # who may not read it does not poll either
+        return
 
 
 def _line(problem: Problem) -> str:

@@ -109,7 +109,8 @@ class BatchFiles:
     def owners_gone(self, catalogue: Catalogue) -> list[str]:
         """Return the names of open batches' assistants that models.json no longer has."""
         present = {assistant.name for assistant in catalogue.assistants}
-        return sorted({b.owner(catalogue) for b in self.all() if b.is_open} - present)
+        owners = {batch.owner(catalogue) for batch in self.all() if batch.is_open}
+        return sorted(owners - present) if present else []  # else models.json is not known
 
     def write(self, batch: Batch) -> None:
         """Make a batch's state durable.
