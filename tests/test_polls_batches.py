@@ -367,6 +367,16 @@ def test_what_falls_due_bit_by_bit_gathers_for_a_batch(tmp_path: Path, server: B
     assert len(data.polls()) == 120, "nothing was asked directly"
 
 
+def test_a_late_batch_holds_nothing_back(tmp_path: Path, server: Batching) -> None:
+    """A queue that is stuck keeps waiting only what is in it."""
+    server.emptied().tell(gpt={"end": "hang"})
+    data = PollingWorld(tmp_path / "data", server.url, 3, batch=True, names=["GPT"])
+    assert data.due("GPT", slugs=("c-000",), gathers=True).batched == 1
+    assert data.due("GPT", gathers=True).batched == 0
+    data.later(hours=27)
+    assert data.due("GPT", gathers=True).batched == 2
+
+
 def test_a_batch_of_who_left_is_named_and_collected(openai: Queue) -> None:
     """An assistant that was renamed without its former name still has its batch followed."""
     openai.begin()

@@ -568,6 +568,12 @@ def test_what_would_mislead_is_said(app: Flask, q: str, told: str) -> None:
     assert told in text_of(app, "search_best", q=q)
 
 
+def test_a_known_name_in_a_sentence_is_not_called_unknown(app: Flask) -> None:
+    """Words around it are no part of its name."""
+    text = text_of(app, "search_best", q="should I buy Gantora or Fizzlewomp")
+    assert "No assistant has named a product called “Fizzlewomp”." in text
+
+
 def test_a_title_is_no_unknown_name(app: Flask) -> None:
     """What is ranked is a thing, and "Best" begins a question."""
     text = text_of(app, "search_best", q="best VPN or proxy for iPhone")

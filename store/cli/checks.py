@@ -342,7 +342,10 @@ def doubtful_key(assistant: Assistant) -> str | None:
 def why_no_batches(assistant: Assistant) -> str | None:
     """Return why an assistant cannot be asked in batches, as far as models.json tells."""
     if queue_of(assistant) is None:
-        return "no queue for batches is known here of this api at the host of base_url"
+        return (
+            'no queue for batches is known here of this api at the host of base_url; take "batch" '
+            'out, and where the provider has one, "tier": "flex" costs the same'
+        )
     if assistant.web_search:
         return "batches are asked without web_search; set one of the two to false"
     if assistant.tier == "flex":

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from store.history import HistoryError
 from store.polls import sample
 from store.polls.asking import ask, estimate_reserve, keep_instrument, poll_of
-from store.polls.batches import WORTH_ANOTHER, AssistantBatches, follow_batches
+from store.polls.batches import CANCEL_AFTER, WORTH_ANOTHER, AssistantBatches, follow_batches
 from store.polls.due import Pace, Pair
 from store.polls.locks import turn
 from store.polls.providers.provider import Reply
@@ -145,7 +145,11 @@ class Questions:
         if not takes_batches:
             self._ask_directly(1 if pause else self._plan.most)
             return
-        is_open = session.batches.open_of(assistant.name, session.catalogue)
+        # one that is late or cancelled holds nothing back
+        is_open = any(
+            batch.age(now) < CANCEL_AFTER and not batch.cancelled_at
+            for batch in session.batches.open_of(assistant.name, session.catalogue)
+        )
         if not (self._plan.gathers and is_open and len(self._waiting) < WORTH_ANOTHER):
             batches = AssistantBatches(session, assistant, summary)
             batches.send(list(self._waiting), self._instrument)

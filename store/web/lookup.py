@@ -311,8 +311,13 @@ def unknown_names(query: str, view: View) -> list[str]:
     names = [" ".join(dropwhile(_BEFORE_NAMES.__contains__, s.split())) for s in sides]
     # What is longer is a sentence, what is in lower case a word, what is ranked a thing.
     names = [n for n in names if len(n.split()) <= _WORDS and re.search(r"[A-Z\d]", n)]
-    names = [name for name in names if not product_named(name, view)]
+    names = [name for name in names if not _begins_or_ends_with_product(name.split(), view)]
     return [n for n in names if not any(h.match == "exact" for h in view.search(n, 1).categories)]
+
+
+def _begins_or_ends_with_product(words: list[str], view: View) -> bool:
+    parts = (part for i in range(len(words)) for part in (words[i:], words[: i + 1]))
+    return any(product_named(" ".join(part), view) for part in parts)
 
 
 def _sides(query: str) -> list[str]:
