@@ -1,5 +1,6 @@
 """A line proves itself, and whatever else a line says is damage, never an exception."""
 
+import datetime as dt
 import hashlib
 import json
 import re
@@ -12,8 +13,8 @@ from builders import answered, failed, line_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.line_codec import decode_line, encode_line
-from store.records import Poll, Usage
+from store.line_codec import decode_line, encode_line, redacted
+from store.records import Poll, Usage, Withholding
 from store.settings import SHIPPED_DATA
 from store.text import clean
 
@@ -168,3 +169,11 @@ def test_reading_a_hostile_line_raises_nothing_but_a_sentence(
     for hostile in (line, line[:place] + junk + line[place:], junk + line, line[:place]):
         with suppress(ValueError):
             assert isinstance(decode_line(hostile), Poll)
+
+
+def test_a_withheld_line_keeps_what_is_no_text() -> None:
+    """What it was asked with, and the pause it began, still hold; texts of an assistant do not."""
+    line = line_of(answer(instrument="ab" * 6, cooldownUntil="2026-11-03T06:00:00Z"))[:-1]
+    shown = json.loads(redacted(line, Withholding(date=dt.date(2026, 11, 4), reason="asked for")))
+    assert (shown["instrument"], shown["cooldownUntil"]) == ("ab" * 6, "2026-11-03T06:00:00Z")
+    assert (shown["pick"], shown["ranking"], shown["missed"], shown["notes"]) == (None, [], [], [])

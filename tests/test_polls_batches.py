@@ -367,6 +367,27 @@ def test_what_falls_due_bit_by_bit_gathers_for_a_batch(tmp_path: Path, server: B
     assert len(data.polls()) == 120, "nothing was asked directly"
 
 
+def test_while_batches_are_paused_all_is_asked_directly(tmp_path: Path, server: Batching) -> None:
+    """An unclear create counts as spent: another one at once would, too."""
+    server.emptied().tell(gpt={"create": "lose"})
+    data = PollingWorld(tmp_path / "data", server.url, 3, batch=True, names=["GPT"])
+    assert data.due("GPT", slugs=("c-000",)).batched == 0
+    server.tell(gpt={})
+    data.later(hours=5)
+    direct = data.due("GPT")
+    assert (direct.batched, direct.polled) == (0, 3)
+
+
+def test_a_batch_has_no_more_than_so_many_questions(
+    tmp_path: Path, server: Batching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is stuck, or reserved at a time, stays small."""
+    monkeypatch.setattr("store.polls.batches.MOST_ITEMS", 2)
+    server.emptied()
+    data = PollingWorld(tmp_path / "data", server.url, 3, batch=True, names=["GPT"])
+    assert data.due("GPT").batched == 2
+
+
 def test_a_late_batch_holds_nothing_back(tmp_path: Path, server: Batching) -> None:
     """A queue that is stuck keeps waiting only what is in it."""
     server.emptied().tell(gpt={"end": "hang"})
