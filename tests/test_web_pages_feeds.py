@@ -56,6 +56,21 @@ def test_a_feed_of_a_category_holds_its_own_changes_alone(tmp_path: Path) -> Non
     assert sorted([*parts[0], *parts[1]]) == sorted(everything)
 
 
+def test_a_feed_holds_every_change_of_its_newest_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads once a round misses none, however many there are; older ones follow after it."""
+    monkeypatch.setattr("store.web.pages.feeds.ENTRIES", 1)
+    slugs = ("crm-software", "help-desk")
+    titles = {slug: {"title": f"Best {slug}"} for slug in slugs}
+    others = [
+        answered("A", [name], f"2026-01-{day}T06:00:00Z", slug="help-desk")
+        for name, day in (("x", "10"), ("y", "22"))
+    ]
+    write_data(tmp_path, categories=titles, polls=[*POLLS, *others])
+    assert len(ids(tmp_path, "/feeds/changes.atom")) == 2
+
+
 def test_ids_outlive_a_move_and_a_rename(tmp_path: Path) -> None:
     """Another address, another site name and a renamed product leave every id as it was."""
     before = ids(write_data(tmp_path / "a", polls=POLLS), "/feeds/changes.atom")

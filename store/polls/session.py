@@ -45,9 +45,9 @@ class Summary(Struct):
     ``outcomes`` counts them by name, ``reasons`` has the first sentence for each name. ``pause``
     says why it is left alone, ``limit`` which limit of money is reached, ``fault`` what keeps it
     from being asked; ``usd`` is what its answers cost, ``unknown_usd`` what is taken for requests
-    whose cost nobody knows. ``due`` counts pairs that were due, ``batched`` those
-    of them that were sent in batches. ``skipped`` are those
-    whose history cannot be read or written, ``wrong`` has sentences on what may need a person.
+    whose cost nobody knows. ``due`` counts pairs that were due, ``batched`` those of them that
+    were sent in batches. ``skipped`` are pairs whose history cannot be read or written, ``wrong``
+    has sentences on what may need a person.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter)

@@ -101,7 +101,7 @@ def price_of(assistant: Assistant, reply: Reply) -> float | None:
 def check_cost(assistant: Assistant, reserved: int, reply: Reply) -> Reply:
     """Return the reply, noted if it cost more than the micro-dollars that were ``reserved``.
 
-    One that cost over ``MAX_COST_FACTOR`` times as much is ``lasting``: its assistant is paused,
+    One that cost over ``MAX_COST_FACTOR`` times as much is permanent: its assistant is paused,
     since every other may cost as much. Counts without input are left out, as if there were none.
     """
     if reply.tokens is None:

@@ -162,7 +162,7 @@ def agreement_wording(board: Leaderboard, name: Name, stale_after: int) -> str:
     if votes[top.product] == most and list(votes.values()).count(most) == 1:
         return f"{most} of {of} models rank it first"
     lead = f"it leads on combined score, {score}"
-    if level := _level_on_points(board):
+    if level := level_on_points(board):
         rivals = some([name(product) for product in level], *TIED)
         lead = f"it has as many points as {rivals}, {score}, and is first by the rule for a tie"
     if votes[top.product] < most:
@@ -171,7 +171,7 @@ def agreement_wording(board: Leaderboard, name: Name, stale_after: int) -> str:
     return f"no product has most first places: {lead}"
 
 
-def _level_on_points(board: Leaderboard) -> list[ProductId]:
+def level_on_points(board: Leaderboard) -> list[ProductId]:
     """Return the other products that have as many points as the #1."""
     return [e.product for e in board.entries[1:] if e.score == board.entries[0].score]
 
@@ -247,7 +247,7 @@ def _who_named(board: Leaderboard, name: Name) -> str:
     who = f"{some_of} AI assistants named {top_name} first"
     if own == most and list(votes.values()).count(most) == 1:
         return who
-    had = "no other had more points" if _level_on_points(board) else "it had the most points"
+    had = "no other had more points" if level_on_points(board) else "it had the most points"
     return f"{who}, {'and' if own else 'but'} {had} ({points})"
 
 

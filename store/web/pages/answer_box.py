@@ -16,6 +16,7 @@ from store.rankings.sentences import (
     certainty_sentence,
     counted_clause,
     day_in_words,
+    level_on_points,
     listed,
     number_in_words,
     plural,
@@ -157,12 +158,9 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name, when: 
     sure = board.certainty
     if sure.level == "unmeasured" and len(board.winners) == 1:
         is_most = board.votes[board.winners[0]] == max(board.votes.values())
-        is_level = any(e.score == board.entries[0].score for e in board.entries[1:])
-        most_points = (
-            "no other product has more points"
-            if is_level
-            else ("second to fifth places give it the most points")
-        )
+        most_points = "second to fifth places give it the most points"
+        if level_on_points(board):
+            most_points = "no other product has more points"
         points = "" if is_most else f", but {most_points}"
         return f"{_votes(board, when if when == 'then' else '')}{points}. {_once(board)}"
     shown = {*board.winners}
