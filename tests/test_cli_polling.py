@@ -6,6 +6,7 @@ import pwd
 import re
 import shutil
 import sys
+import threading
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -21,7 +22,7 @@ from replaying import answer_text, envelope, serving
 
 from store.history import History
 from store.polls import sample as sample_assistant
-from store.polls.locks import lock, path_of
+from store.polls.locks import turn
 from store.polls.providers.provider import Reply
 from store.records import Failure, Poll
 from store.text import rfc3339
@@ -544,7 +545,7 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
     over = failed("Grok", "quota", at(hours=9), slug="vpn", cooldown_until=at(hours=3))
     append(real, [over])
     append(real, [failed("GPT", "auth", at(hours=3), slug="vpn", cooldown_until=rest)])
-    with lock(path_of(real / ".locks", "Gemini")):
+    with turn(real / ".locks", "Gemini", threading.Event()):
         done = run(real, "--status", environ={"POLL_TEST_KEY": ""})
     assert done.exit_code == 1
     way = '`flask poll --due --model "GPT"`'

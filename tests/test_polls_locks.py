@@ -3,17 +3,21 @@
 import threading
 from pathlib import Path
 
+import pytest
 from processes import until
 
-from store.polls.locks import is_held, lock, path_of, turn
+from store.disk import locked
+from store.polls.locks import is_held, path_of, turn
 
 
 def test_a_lock_has_one_holder(tmp_path: Path) -> None:
     """Threads of one process exclude each other as processes do."""
-    path = tmp_path / "folder" / "x.lock"
+    path = tmp_path / "x.lock"
     assert not is_held(path)
-    with lock(path) as first, lock(path) as second:
-        assert (first, second, is_held(path)) == (True, False, True)
+    with locked(path):
+        with pytest.raises(BlockingIOError), locked(path, wait=False):
+            pass
+        assert is_held(path)
     assert not is_held(path)
 
 

@@ -35,12 +35,13 @@ from processes import (
 )
 from replaying import Replaying, serving
 
+from store.disk import locked
 from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import DayClosing, Proof
 from store.polls.asking import keep_instrument
 from store.polls.clocks import Clock
-from store.polls.locks import is_held, lock
+from store.polls.locks import is_held
 from store.polls.schedule import AssistantStatus, Schedule, confirmed_time
 from store.polls.session import Summary
 from store.records import Poll
@@ -350,7 +351,7 @@ def test_the_second_schedule_waits_for_the_first(here: Here) -> None:
     """While one holds the lock the other stands by; it takes over when the lock falls free."""
     schedule, data, server = here
     (data / ".locks").mkdir()
-    with lock(data / ".locks" / "schedule.lock"):
+    with locked(data / ".locks" / "schedule.lock"):
         schedule.start()
         time.sleep(0.3)
         assert not server.seen

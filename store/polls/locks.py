@@ -6,7 +6,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from store.disk import locked
@@ -28,30 +28,12 @@ class DamagedFileError(OSError):
 
 
 @contextmanager
-def lock(path: Path) -> Iterator[bool]:
-    """Hold a file's lock inside the block if nobody else has it; yields whether it is held.
-
-    The file's folder is made if it is not there.
-
-    Raises:
-        OSError: the file cannot be opened or locked.
-    """
-    path.parent.mkdir(exist_ok=True)
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(path, wait=False))
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-
-
-@contextmanager
 def turn(
     folder: Path, name: str, stop: threading.Event, notify: Callable[[], None] = lambda: None
 ) -> Iterator[bool]:
     """Wait for an assistant's lock and hold it inside the block; yields ``False`` once stopped.
 
+    The ``folder`` is made if it is not there.
     ``notify`` is called while somebody else has it, at each try.
 
     Raises:
@@ -60,13 +42,14 @@ def turn(
 
     def wait(stack: ExitStack, path: Path) -> bool:
         while not stop.is_set():
-            if stack.enter_context(lock(path)):
+            with suppress(BlockingIOError):
+                stack.enter_context(locked(path, wait=False))
                 return True
-            stack.close()
             notify()
             stop.wait(LOOK)
         return False
 
+    folder.mkdir(exist_ok=True)
     own, queue = path_of(folder, name), path_of(folder, name, ".queue")
     with ExitStack() as queue_lock, ExitStack() as own_lock:
         # who waits holds the queue's lock, so that who lets go and wants the next turn is behind

@@ -15,7 +15,7 @@ import signal
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from functools import partial
 from types import FrameType
@@ -25,13 +25,14 @@ from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from msgspec import Struct, field
 
+from store.disk import locked
 from store.files import Catalogue
 from store.history import HistoryError
 from store.ledger import DayClosing
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, BatchFiles
 from store.polls.clocks import Clock
 from store.polls.due import Pace, PollingReader
-from store.polls.locks import FOLDER, lock
+from store.polls.locks import FOLDER
 from store.polls.poller import QUESTIONS_PER_TURN, Plan, take_turn
 from store.polls.session import SKIPPED, PollSession, Summary
 from store.rankings.poll_states import ScheduleState
@@ -158,10 +159,12 @@ class Schedule:
             if self._stop.is_set():
                 return
             if not self._is_elected:
-                self._is_elected = self._elected.enter_context(lock(self._lock))
+                self._lock.parent.mkdir(exist_ok=True)
+                with suppress(BlockingIOError):
+                    self._elected.enter_context(locked(self._lock, wait=False))
+                    self._is_elected = True
                 self._fault = None
                 if not self._is_elected:
-                    self._elected.close()
                     return
                 log.info("this process polls on schedule")
                 if owner := other_owner(self._settings):
