@@ -12,13 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from builders import answered, app_over, append, command, withhold, write_data
 from click.testing import Result
 from processes import free_port, until
 
 from store.publishing import uploads
-from store.publishing.trees import decode
+from store.publishing.trees import TreeManifest
 
 obstore = pytest.importorskip("obstore", reason="needs the extra `cloud`")
 WHERE = "s3://site/rankings"
@@ -75,7 +76,7 @@ def test_every_object_is_the_answer_of_the_service(data: Path, bucket: Any) -> N
     done = export(data)
     assert done.exit_code == 0, done.output
     client = app_over(data).test_client()
-    manifest = decode(body_of(bucket, "manifest.json"))
+    manifest = msgspec.json.decode(body_of(bucket, "manifest.json"), type=TreeManifest)
     assert "/best/crm-software" in manifest.files
     for path in manifest.files:
         found = obstore.get(bucket, path.strip("/") or "index.html")

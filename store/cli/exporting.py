@@ -5,13 +5,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
 import click
+import msgspec
 from flask import current_app
 
 from store.cli import app_settings, refuse, with_data
 from store.cli.dataset import close_days_option, close_past_days, dataset_in
 from store.disk import atomic_write
 from store.publishing import manifest as datasets
-from store.publishing import trees
 from store.publishing.dataset import Written
 from store.publishing.directories import (
     CURRENT,
@@ -21,7 +21,7 @@ from store.publishing.directories import (
     is_whole,
     owned,
 )
-from store.publishing.trees import Tree, TreeError, TreeManifest, category_paths
+from store.publishing.trees import MANIFEST, Tree, TreeError, TreeManifest, category_paths
 from store.publishing.uploads import Bucket, UploadError
 from store.store import EXPORTED, Store
 
@@ -159,9 +159,9 @@ def _manifest_in(tree: Path) -> TreeManifest:
     if not tree.is_symlink():
         return TreeManifest({}, {})
     try:
-        return trees.decode((tree / trees.MANIFEST).read_bytes())
+        return msgspec.json.decode((tree / MANIFEST).read_bytes(), type=TreeManifest)
     except (OSError, ValueError):
         raise click.ClickException(
-            f"{tree / trees.MANIFEST} cannot be read, so nobody can say which addresses would be "
+            f"{tree / MANIFEST} cannot be read, so nobody can say which addresses would be "
             f"gone; put it back, or remove {tree} to begin anew."
         ) from None

@@ -65,18 +65,6 @@ class TreeManifest(Struct, frozen=True):
         return {*self.files, *self.redirects}
 
 
-_DECODER = msgspec.json.Decoder(TreeManifest)
-
-
-def decode(data: bytes) -> TreeManifest:
-    """Return a manifest from its bytes.
-
-    Raises:
-        ValueError: it is not a manifest.
-    """
-    return _DECODER.decode(data)
-
-
 def encode(manifest: TreeManifest) -> bytes:
     """Return a manifest as it is written: indented, keys sorted."""
     return msgspec.json.format(msgspec.json.encode(manifest, order="sorted"))

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from store.publishing.trees import MANIFEST, TreeManifest, decode, encode, object_of
+from store.publishing.trees import MANIFEST, TreeManifest, encode, object_of
 
 AT_ONCE = 32  # with more, servers begin to refuse some
 JSON_HEADERS = {"Content-Type": "application/json", "Cache-Control": "public, max-age=60"}
@@ -46,7 +46,8 @@ class Bucket:
         with self._sentences():
             with suppress(FileNotFoundError, ValueError):
                 there = self._client.get(self._store, MANIFEST)
-                return decode(bytes(there.bytes())), there.attributes.get("basis", "")
+                manifest = msgspec.json.decode(bytes(there.bytes()), type=TreeManifest)
+                return manifest, there.attributes.get("basis", "")
             self._refuse_others()
         return TreeManifest({}, {}), ""
 
