@@ -14,7 +14,7 @@ from store.files import Files
 from store.history import History
 from store.polls.batch_files import Batch, BatchFiles
 from store.polls.clocks import Clock
-from store.polls.due import Pace, Pair, PollingReader
+from store.polls.due import Pair, PollingReader
 from store.polls.poller import Plan, take_turn
 from store.polls.sending import Limits
 from store.polls.session import PollSession, Summary
@@ -79,7 +79,7 @@ class PollingWorld:
         session = self.session(fields.pop("run_usd", None), fields.pop("at", None))
         state = session.polling.look(session.catalogue)
         session.share_among(session.catalogue.assistants, state, session.clock.now())
-        plan = Plan(**{"pace": Pace(7), "most": 1000, **fields})
+        plan = Plan(**{"most": 1000, **fields})
         summary = Summary()
         assert take_turn(session, name, plan, summary)
         return summary

@@ -209,6 +209,8 @@ def test_the_site_says_how_many_answers_a_round_takes(sample: Path) -> None:
     """At first more if it says so, then as many as every round."""
     edit(sample / "site.json", samples_per_round=2, samples_at_first=3)
     assert "A: 6 calls of a sample" in run(sample, "--due", "--dry-run", *AT).output
+    once = run(sample, "--due", "--samples", "1", "--dry-run", *AT).output
+    assert "A: 2 calls of a sample" in once  # the option stands for both of the site's numbers
     run(sample, "crm", *AT)
     status = run(sample, "--status", *AT).output
     assert "A: 2 of 2 due, last success 20" in status

@@ -15,13 +15,31 @@ from store.category_history import CLOCK_TOLERANCE
 from store.files import Files
 from store.history import History, Log
 from store.polls.clocks import Clock
-from store.polls.due import AT_ONCE, Pace, Pair, PollingReader, PollingState
+from store.polls.due import (
+    AT_ONCE,
+    Pair,
+    PollingReader,
+    PollingState,
+    due_at,
+    lacking,
+    series_length,
+)
 from store.rankings.certainty import Certainty, Level
 from store.rankings.poll_states import PollState, PollStates, poll_states
 from store.records import Assistant, FailureKind, Site
 
 T = datetime(2026, 11, 2, 6, tzinfo=UTC)
-WEEKLY = Pace(7)
+
+
+def rounds_of(every_days: int, samples: int = 1, at_first: int = 1) -> Site:
+    """A site.json that says so of rounds."""
+    return Site(
+        version=1, name="x", poll_every_days=every_days, samples_per_round=samples,
+        samples_at_first=at_first,
+    )  # fmt: skip
+
+
+WEEKLY = rounds_of(7)
 
 
 def at(**offset: float) -> str:
@@ -35,7 +53,7 @@ def due(*kinds: str | None, every_days: int = 7) -> timedelta | None:
         answered("A", ["X"], at(hours=n)) if kind is None else failed("A", kind, at(hours=n))
         for n, kind in enumerate(kinds)
     ]
-    time = Pace(every_days).due_at(poll_states(polls).get("A"))
+    time = due_at(rounds_of(every_days), poll_states(polls).get("A"))
     return None if time == AT_ONCE else time - T - timedelta(hours=len(kinds) - 1)
 
 
@@ -88,11 +106,11 @@ def state_after(*steps: str | int) -> PollState:
 
 
 NOW, LATER, WEEK = -CLOCK_TOLERANCE, timedelta(hours=6), timedelta(days=7)
-ONE, THREE, FIRST = Pace(7), Pace(7, samples=3, at_first=1), Pace(7, samples=1, at_first=3)
+ONE, THREE, FIRST = rounds_of(7), rounds_of(7, samples=3), rounds_of(7, at_first=3)
 
 
 @pytest.mark.parametrize(
-    ("rounds", "steps", "wait", "taken", "lacking"),
+    ("rounds", "steps", "wait", "taken", "left"),
     [
         (ONE, ("v",), WEEK, 1, 0),
         (THREE, ("v",), NOW, 1, 2),
@@ -122,35 +140,28 @@ ONE, THREE, FIRST = Pace(7), Pace(7, samples=3, at_first=1), Pace(7, samples=1, 
     ],
 )
 def test_a_round_takes_so_many_answers(
-    rounds: Pace, steps: tuple[str | int, ...], wait: timedelta, taken: int, lacking: int
+    rounds: Site, steps: tuple[str | int, ...], wait: timedelta, taken: int, left: int
 ) -> None:
     """A pair is due again at once until its round is complete, then after the interval."""
     state = state_after(*steps)
-    assert rounds.due_at(state) - T == wait
-    assert (rounds.taken(state), max(rounds.lacking(state), 0)) == (taken, lacking)
+    assert due_at(rounds, state) - T == wait
+    assert (series_length(rounds, state), max(lacking(rounds, state), 0)) == (taken, left)
 
 
 def test_an_interrupted_repeat_is_due_at_once() -> None:
     """And the answers before it are not asked for again."""
     state = state_after("v", HOUR, "v", HOUR, "i")
-    assert THREE.due_at(state) == AT_ONCE
-    assert THREE.lacking(state, T) == 1
+    assert due_at(THREE, state) == AT_ONCE
+    assert lacking(THREE, state, T) == 1
 
 
 def test_a_round_that_is_over_is_not_filled_up() -> None:
     """What is due after the interval is a round of its own."""
     state = state_after("v", HOUR, "v")
-    assert THREE.lacking(state, T + WEEK - timedelta(seconds=1)) == 1
-    assert THREE.lacking(state, T + WEEK) == 3
-    assert FIRST.lacking(state_after("v", HOUR, "v", HOUR, "v"), T + WEEK) == 1
-    assert (FIRST.lacking(None, T), FIRST.taken(None, T)) == (3, 0)
-
-
-def test_the_options_number_stands_for_both_of_the_sites() -> None:
-    """What site.json says of rounds holds, unless a run says how many answers they take."""
-    site = Site(version=1, name="x", poll_every_days=3, samples_per_round=2, samples_at_first=4)
-    assert Pace.of(site) == Pace(3, 2, 4)
-    assert Pace.of(site, 1) == Pace(3, 1, 1)
+    assert lacking(THREE, state, T + WEEK - timedelta(seconds=1)) == 1
+    assert lacking(THREE, state, T + WEEK) == 3
+    assert lacking(FIRST, state_after("v", HOUR, "v", HOUR, "v"), T + WEEK) == 1
+    assert (lacking(FIRST, None, T), series_length(FIRST, None, T)) == (3, 0)
 
 
 # ---------------------------------------------------------------- what is due
@@ -293,7 +304,7 @@ def test_where_a_poll_is_yet_to_come_nothing_is_asked(data: Path) -> None:
     assert stands.due(pairs, WEEKLY, T) == []
     withhold(data, wrong.id)
     assert slugs(state_in(data).due(pairs, WEEKLY, T)) == ["old", "old"]
-    assert Pace(3650).due_at(poll_states([wrong])["B"]).year == 9010
+    assert due_at(rounds_of(3650), poll_states([wrong])["B"]).year == 9010
 
 
 def test_a_withheld_poll_was_asked_all_the_same(data: Path) -> None:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from builders import edit
 from conftest import Report
 from polling_world import PollingWorld
 from processes import until
 from replaying import answer_text, envelope
 
-from store.polls.due import Pace
 from store.polls.sending import Limits
 from store.records import Poll
 
@@ -127,7 +127,7 @@ def poll_on(data: PollingWorld, server: Hostile, is_begun: Callable[[], bool], n
     while is_begun():
         for name in ("GPT", "Claude", "Gemini", "Grok"):
             with TURNS[number]:
-                data.due(name, most=20, pace=Pace(2))
+                data.due(name, most=20)
         # A request that is on its way would else reach the provider hours after it was sent.
         with TURNS[0], TURNS[1]:
             server.accept_all()
@@ -144,6 +144,7 @@ def tell(tmp_path: Path, questions: int) -> tuple[Hostile, PollingWorld]:
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}"
     data = PollingWorld(tmp_path / "data", url, 15, api="chat", concurrency=2, daily_usd=DAILY_USD)
+    edit(data.directory / "site.json", poll_every_days=2)
     data.limits = Limits(attempts=1, total=0.4, size=200_000)
     server.now = lambda: data.now
 

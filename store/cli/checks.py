@@ -12,7 +12,7 @@ from store.data_file import JsonPath
 from store.files import Catalogue, Files
 from store.history import History, PollLine
 from store.polls.asking import cost_at_most
-from store.polls.due import Pace
+from store.polls.due import most_answers
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.provider import LOOPBACK, of_host
 from store.polls.secrets import KEY_NAME, KEY_OWNERS, faults, looks_like_a_key
@@ -191,7 +191,7 @@ def _cost(
 ) -> str:
     """Return how many polls a first round of these takes, and what they cost at most."""
     costs = [cost_at_most(assistant, q) for assistant in assistants for q in questions]
-    times = Pace.of(site).most
+    times = most_answers(site)
     price = "at a price that models.json does not give"
     if None not in costs:
         price = f"for at most {times * sum(filter(None, costs)):.{decimals}f} USD"

@@ -27,7 +27,7 @@ from store.history import History, HistoryError
 from store.ledger import DayClosing
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED
 from store.polls.clocks import EARLIEST, Clock, utc_now
-from store.polls.due import Pace, Pair, PollingReader, levels
+from store.polls.due import Pair, PollingReader, levels
 from store.polls.poller import Plan, take_turn
 from store.polls.schedule import confirmed_time, other_owner
 from store.polls.session import ANSWERED, NOT_ASKED, SKIPPED, PollSession, Summary, in_usd
@@ -44,11 +44,12 @@ ONCE_A_DAY = " Of one day one answer counts: what was asked today may be asked a
 
 
 class PollRun(Struct, frozen=True):
-    """The assistants to ask and how; ``is_simulated`` where --at sets the clock."""
+    """The assistants to ask, perhaps what ``is_due``; ``is_simulated`` if --at sets the clock."""
 
     session: PollSession
     assistants: Sequence[Assistant]
     plan: Plan
+    is_due: bool
     is_simulated: bool
 
 
@@ -143,6 +144,9 @@ def poll(  # noqa: PLR0913 - a command's options
     catalogue, history = _catalogue(settings.data_dir), History(settings.data_dir / "history")
     polling = PollingReader(history, Clock((lambda: at) if at else utc_now))
     record = partial(append, history, catalogue)
+    if due and samples:
+        rounds = {"samples_per_round": samples, "samples_at_first": samples}
+        catalogue = replace(catalogue, site=replace(catalogue.site, **rounds))
     chosen = _assistants(catalogue, models)
     session = PollSession(settings, catalogue, polling, record, threading.Event(), max_usd)
     if at and any(assistant.api != "sample" for assistant in session.catalogue.assistants):
@@ -154,9 +158,8 @@ def poll(  # noqa: PLR0913 - a command's options
         answers = [probe(session, assistant, state) for assistant in chosen]
         click.echo("\n".join(sentence for sentence, _ in answers))
         sys.exit(0 if all(is_well for _, is_well in answers) else 1)
-    pace = Pace.of(session.catalogue.site, samples) if due else None
-    plan = Plan(pace=pace, slugs=slugs, probes_pause=bool(slugs or models), cancel=cancel)
-    run = PollRun(session, chosen, plan, is_simulated=at is not None)
+    plan = Plan(slugs=slugs, probes_pause=bool(slugs or models), cancel=cancel)
+    run = PollRun(session, chosen, plan, is_due=due, is_simulated=at is not None)
     is_well = _carry_out(run, samples or 1, until_clear, dry_run=dry_run)
     fault = session.clock.fault()
     click.echo(fault or "", nl=bool(fault))
@@ -165,7 +168,7 @@ def poll(  # noqa: PLR0913 - a command's options
 
 def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: bool) -> bool:
     """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
-    session, plan, pace = run.session, run.plan, run.plan.pace
+    session, plan, is_due = run.session, run.plan, run.is_due
     _check_slugs(plan.slugs, session.catalogue)
     state = session.polling.look(session.catalogue)
     for name in session.batches.owners_gone(session.catalogue):
@@ -182,25 +185,25 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     passes = [state.longest_waiting_first(pairs)] * samples
     if plan.cancel:
         passes = []
-    elif pace:
-        due = session.due(pairs, state, pace)
-        passes = [state.rest_of_series(due, pace, session.clock.now())]
+    elif is_due:
+        due = session.due(pairs, state)
+        passes = [state.rest_of_series(due, session.catalogue.site, session.clock.now())]
     elif until_clear:
         today = rfc3339(session.clock.now())[:10]
         passes = [state.unclear(pairs, until_clear, _certainties(), today)]
     calls = [pair for once in passes for pair in once]
     if dry_run:
-        click.echo("\n".join(estimate(calls, session, is_due=pace is not None)))
+        click.echo("\n".join(estimate(calls, session, is_due=is_due)))
         return not state.unread
     names = [
         *(assistant.name for assistant in run.assistants),
         *session.batches.owners_gone(session.catalogue),
     ]
     is_open = any(session.batches.open_of(name, session.catalogue) for name in names)
-    if not (calls or plan.cancel or (is_open and pace)):
+    if not (calls or plan.cancel or (is_open and is_due)):
         failed = sum(bool((own := state.of(pair)) and own.failure) for pair in pairs)
         wait = f" {plural(failed, 'failed question')} will be asked again later; --all asks now."
-        idle = f"Nothing is due.{wait if failed else ''}" if pace else "Nothing is to be asked."
+        idle = f"Nothing is due.{wait if failed else ''}" if is_due else "Nothing is to be asked."
         click.echo(f"{idle}{ONCE_A_DAY if until_clear else ''}")
         return not state.unread
     called = {pair.assistant.name for pair in calls}
@@ -208,7 +211,7 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     session.share_among(asked, state, session.clock.now())
     check_ready(session, is_simulated=run.is_simulated)
     # what is due is read anew in each turn, after the lock is had
-    results = ask_in_passes(run, [None] if plan.cancel or pace else passes, len(calls))
+    results = ask_in_passes(run, [None] if plan.cancel or is_due else passes, len(calls))
     is_well = summarise(results, "no batch is on its way" if plan.cancel else "nothing was asked")
     if until_clear:
         current_app.extensions["store"].reload()

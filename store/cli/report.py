@@ -18,7 +18,7 @@ from store.polls.answers import Prompt
 from store.polls.asking import estimate_reserve_as_sent, request_for
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, Batch
 from store.polls.batches import CANCEL_AFTER, late
-from store.polls.due import FuturePollError, Pace, Pair, PollingState
+from store.polls.due import FuturePollError, Pair, PollingState
 from store.polls.locks import is_held, path_of
 from store.polls.providers import PROVIDERS
 from store.polls.providers.provider import Tokens
@@ -94,9 +94,9 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
         OSError: a lock or a batch cannot be read.
     """
     name, now, files = assistant.name, session.clock.now(), session.batches
-    catalogue, pace = session.catalogue, Pace.of(session.catalogue.site)
+    catalogue, every_days = session.catalogue, session.catalogue.site.poll_every_days
     pairs = session.pairs(assistant)
-    due = session.due(pairs, state, pace)
+    due = session.due(pairs, state)
     states = state.of_assistant(name)
     answered = max((one.answered_at for one in states if one.answered_at), default=None)
     spent = session.polling.usd_on(rfc3339(now)[:10]).get(name)
@@ -116,7 +116,7 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
             limit = session.budget.reached(reserve, name)
             parts += [limit] if limit else []
     failed = [time for one in states for time in one.failed_at]
-    silent = assistant.api != "sample" and outage(answered, failed, pace.every_days, now, now)
+    silent = assistant.api != "sample" and outage(answered, failed, every_days, now, now)
     wrong = [f"{name} {silent}."] if silent else []
     wrong += [f"{name} is paused {pause_in_words(name, pause)}"] if pause else []
     try:

@@ -59,69 +59,56 @@ class Pair(Struct, frozen=True):
         return self.slug, self.assistant.name
 
 
-class Pace(Struct, frozen=True):
-    """The pace at which a pair is asked: days between series, and answers in each.
+def most_answers(site: Site) -> int:
+    """Return the answers that a series can take at most.
 
-    A series is a pair's answers in a row, each less than ``every_days`` after the one before. It
-    takes ``samples`` answers, and ``at_first`` where the wording or the served model is new, until
-    that has had so many.
+    A series is a pair's answers in a row, each less than ``poll_every_days`` after the one before.
+    It takes ``samples_per_round`` answers, and ``samples_at_first`` where the wording or the served
+    model is new, until that has had so many.
     """
+    return max(site.samples_per_round, site.samples_at_first)
 
-    every_days: int
-    samples: int = 1
-    at_first: int = 1
 
-    @classmethod
-    def of(cls, site: Site, samples: int | None = None) -> Pace:
-        """Return that of site.json, or one with so many answers in every series."""
-        return cls(
-            site.poll_every_days,
-            samples or site.samples_per_round,
-            samples or site.samples_at_first,
-        )
+def series_length(site: Site, state: PollState | None, now: datetime | None = None) -> int:
+    """Return how many answers a pair's newest series has; 0 if it had ended by ``now``."""
+    if state is None or not state.answer_times:
+        return 0
+    times = [datetime.fromisoformat(time) for time in reversed(state.answer_times)]
+    later = times if now is None else [now, *times]
+    gaps = (newer - older for newer, older in pairwise(later))
+    regular = timedelta(days=site.poll_every_days)
+    following = sum(1 for _ in takewhile(lambda gap: gap < regular, gaps))
+    return following + (now is None)
 
-    @property
-    def most(self) -> int:
-        """The answers that a series can take at most."""
-        return max(self.samples, self.at_first)
 
-    def taken(self, state: PollState | None, now: datetime | None = None) -> int:
-        """Return how many answers a pair's newest series has; 0 if it had ended by ``now``."""
-        if state is None or not state.answer_times:
-            return 0
-        times = [datetime.fromisoformat(time) for time in reversed(state.answer_times)]
-        later = times if now is None else [now, *times]
-        gaps = (newer - older for newer, older in pairwise(later))
-        regular = timedelta(days=self.every_days)
-        following = sum(1 for _ in takewhile(lambda gap: gap < regular, gaps))
-        return following + (now is None)
+def lacking(site: Site, state: PollState | None, now: datetime | None = None) -> int:
+    """Return how many answers a pair's newest series still lacks; may be 0 or less.
 
-    def lacking(self, state: PollState | None, now: datetime | None = None) -> int:
-        """Return how many answers the newest series still lacks; may be 0 or less.
+    The next one is taken to come from the same served model.
+    """
+    taken, of_version = series_length(site, state, now), state.of_version if state else 0
+    of_round, at_first = site.samples_per_round - taken, site.samples_at_first - of_version
+    return min(most_answers(site) - taken, max(of_round, at_first))
 
-        The next one is taken to come from the same served model.
-        """
-        taken, of_version = self.taken(state, now), state.of_version if state else 0
-        return min(self.most - taken, max(self.samples - taken, self.at_first - of_version))
 
-    def due_at(self, state: PollState | None) -> datetime:
-        """Return the time from which a pair is due again.
+def due_at(site: Site, state: PollState | None) -> datetime:
+    """Return the time from which a pair is due again.
 
-        At once without a poll, after an interrupted one, and after an answer whose series takes
-        more; soon after failures of the connection or account, later with each in a row; else
-        after the regular interval.
-        """
-        if state is None or state.failure == "interrupted":
-            return AT_ONCE
-        regular = timedelta(days=self.every_days)
-        last = datetime.fromisoformat(state.polled_at)
-        if state.failure is None and self.lacking(state) > 0:
-            # at once, even if its record is dated ahead by what we tolerate of clocks
-            return last - CLOCK_TOLERANCE
-        if state.failure not in RETRIED_SOONER:
-            return last + regular
-        # bounded, for a timedelta of 2 ** 40 cannot be
-        return last + min(regular, FIRST_RETRY * (1 << min(len(state.failed_at) - 1, 16)))
+    At once without a poll, after an interrupted one, and after an answer whose series takes more;
+    soon after failures of the connection or account, later with each in a row; else after the
+    regular interval.
+    """
+    if state is None or state.failure == "interrupted":
+        return AT_ONCE
+    regular = timedelta(days=site.poll_every_days)
+    last = datetime.fromisoformat(state.polled_at)
+    if state.failure is None and lacking(site, state) > 0:
+        # at once, even if its record is dated ahead by what we tolerate of clocks
+        return last - CLOCK_TOLERANCE
+    if state.failure not in RETRIED_SOONER:
+        return last + regular
+    # bounded, for a timedelta of 2 ** 40 cannot be
+    return last + min(regular, FIRST_RETRY * (1 << min(len(state.failed_at) - 1, 16)))
 
 
 class PollingState(Struct, frozen=True):
@@ -146,17 +133,17 @@ class PollingState(Struct, frozen=True):
         """Return the pause that an assistant's polls call for, if one lasts."""
         return recorded_pause(self.of_assistant(assistant), now)
 
-    def due(self, pairs: Iterable[Pair], pace: Pace, now: datetime) -> list[Pair]:
+    def due(self, pairs: Iterable[Pair], site: Site, now: datetime) -> list[Pair]:
         """Return the pairs that are due, those waiting longest first.
 
         Those of a category whose history could not be read are left out: nobody knows of them.
         """
-        times = [(pace.due_at(self.of(p)), p.slug, p) for p in pairs if p.slug in self.states]
+        times = [(due_at(site, self.of(p)), p.slug, p) for p in pairs if p.slug in self.states]
         return [pair for time, _, pair in sorted(times, key=lambda t: t[:2]) if time <= now]
 
-    def rest_of_series(self, pairs: Sequence[Pair], pace: Pace, now: datetime) -> list[Pair]:
+    def rest_of_series(self, pairs: Sequence[Pair], site: Site, now: datetime) -> list[Pair]:
         """Return pairs that are due, each as often as its round takes answers."""
-        return [pair for p in pairs for pair in [p] * max(pace.lacking(self.of(p), now), 1)]
+        return [pair for p in pairs for pair in [p] * max(lacking(site, self.of(p), now), 1)]
 
     def longest_waiting_first(self, pairs: Iterable[Pair]) -> list[Pair]:
         """Return the same pairs, those never asked first, then by their last poll's time."""

@@ -21,7 +21,7 @@ from store.history import HistoryError
 from store.polls import sample
 from store.polls.asking import ask, estimate_reserve, keep_instrument, poll_of
 from store.polls.batches import CANCEL_AFTER, WORTH_ANOTHER, AssistantBatches, follow_batches
-from store.polls.due import Pace, Pair
+from store.polls.due import Pair
 from store.polls.locks import turn
 from store.polls.providers.provider import Reply
 from store.polls.session import IN_BATCH, SKIPPED, PollSession, Summary
@@ -49,8 +49,7 @@ class Plan(Struct, kw_only=True):
     """The questions to put to an assistant in its turns, ``most`` in each.
 
     ``waiting``: exactly these pairs, emptied while asking, never in batches. ``None``: whatever is
-    due at this ``pace`` (``None``: that of site.json) in ``slugs`` (empty: everywhere), in a batch
-    where the assistant takes batches.
+    due in ``slugs`` (empty: everywhere), in a batch where the assistant takes batches.
     ``gathers``: while a batch is on its way, what falls due waits until ``WORTH_ANOTHER`` are; each
     would else be a batch of its own.
     ``probes_pause``: ask a paused assistant one question all the same, unless the provider named
@@ -59,7 +58,6 @@ class Plan(Struct, kw_only=True):
     """
 
     waiting: deque[Pair] | None = None
-    pace: Pace | None = None
     slugs: tuple[str, ...] = ()
     most: int = QUESTIONS_PER_TURN
     gathers: bool = False
@@ -119,10 +117,8 @@ class Questions:
 
     def _due(self) -> deque[Pair]:
         """Return what is due."""
-        session, pace = self._session, self._plan.pace
-        pairs = session.pairs(self._assistant, self._plan.slugs)
-        pace = pace or Pace.of(session.catalogue.site)
-        due = session.due(pairs, self._state, pace)
+        pairs = self._session.pairs(self._assistant, self._plan.slugs)
+        due = self._session.due(pairs, self._state)
         return deque(pair for pair in due if pair.key not in self._summary.skipped)
 
     def ask(self) -> None:

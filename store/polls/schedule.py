@@ -31,7 +31,7 @@ from store.history import HistoryError
 from store.ledger import DayClosing
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, BatchFiles
 from store.polls.clocks import Clock
-from store.polls.due import Pace, PollingReader
+from store.polls.due import PollingReader, most_answers
 from store.polls.locks import FOLDER
 from store.polls.poller import QUESTIONS_PER_TURN, Plan, take_turn
 from store.polls.session import SKIPPED, PollSession, Summary
@@ -231,7 +231,7 @@ class Schedule:
         It asks so little that a round of all categories is spread over a day.
         """
         catalogue = self._store.snapshot.catalogue
-        answers = len(catalogue.categories) * Pace.of(catalogue.site).most
+        answers = len(catalogue.categories) * most_answers(catalogue.site)
         most = min(QUESTIONS_PER_TURN, math.ceil(answers * self._settings.poll_tick / DAY))
         session = PollSession(
             self._settings, catalogue, self._polling, self._store.record, self._stop

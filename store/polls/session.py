@@ -14,7 +14,7 @@ from store.files import Catalogue
 from store.history import HistoryError
 from store.polls.asking import estimate_reserve_as_sent
 from store.polls.batch_files import BatchFiles
-from store.polls.due import Key, Pace, Pair, PollingReader, PollingState
+from store.polls.due import Key, Pair, PollingReader, PollingState
 from store.polls.locks import FOLDER
 from store.polls.providers.provider import Reply
 from store.polls.secrets import key_of
@@ -157,8 +157,7 @@ class PollSession:
 
     def share_day(self, state: PollingState) -> None:
         """Divide ``daily_usd`` among those that have something due and can be asked today."""
-        pace = Pace.of(self.catalogue.site)
-        due = [a for a in self.catalogue.assistants if self.due(self.pairs(a), state, pace)]
+        due = [a for a in self.catalogue.assistants if self.due(self.pairs(a), state)]
         self.share_among(due, state, self.clock.now().replace(hour=23, minute=59, second=59))
 
     def _recorded(self, day: str) -> Counter[str]:
@@ -197,11 +196,11 @@ class PollSession:
         categories = self.catalogue.categories
         return [Pair(slug, categories[slug], assistant) for slug in slugs or categories]
 
-    def due(self, pairs: Sequence[Pair], state: PollingState, pace: Pace) -> list[Pair]:
+    def due(self, pairs: Sequence[Pair], state: PollingState) -> list[Pair]:
         """Return which of these pairs are due and not with a provider, longest waiting first."""
         under_way = self.batches.under_way(self.catalogue)
         free = [pair for pair in pairs if pair.key not in under_way]
-        return state.due(free, pace, self.clock.now())
+        return state.due(free, self.catalogue.site, self.clock.now())
 
     def append(self, poll: Poll, reply: Reply, summary: Summary, instrument: str | None) -> None:
         """Append the poll of a reply to history with its instrument and pause; then count it.
