@@ -122,38 +122,33 @@ class Draft:
         self.unwritable = [] if is_here else [f"{name}.parquet" for name in tables.ALL]
         self._files: dict[str, File] = {}
         self._rows: Counter[str] = Counter()
-        self._tables: list[str] = []
-        self._writers: dict[str, formats.Csv | formats.Parquet] = {}
+        self._writers: dict[str, formats.Parquet] = {}
 
     def fill(self, proof: Mapping[str, bytes]) -> Manifest:
         """Write every file but the ``unwritable`` ones, which are there already; describe them."""
         (self._folder / manifest.EVIDENCE).parent.mkdir()
-        self._begin_tables()
+        if "pyarrow" in self._tools and not self.unwritable:
+            for name, table in tables.ALL.items():
+                path = self._folder / f"{name}.parquet"
+                self._writers[name] = formats.Parquet(table, path)
         for slug, index in sorted(self._snapshot.line_indexes.items()):
             polls = list(self._fill_category(index))
             if slug in self._snapshot.leaderboards:
                 self._add(tables.BY_DAY, tables.rankings_by_day(self._snapshot, slug, polls))
-        for table, rows_of in tables.SNAPSHOT_TABLES.items():
-            self._add(table, rows_of(self._snapshot))
+        for name, rows_of in tables.SNAPSHOT_TABLES.items():
+            rows = list(rows_of(self._snapshot))
+            self._add(name, rows)
+            formats.write_csv(tables.ALL[name], self._folder / f"{name}.csv", rows)
+            self._put(f"{name}.csv", None, len(rows))
         for writer in self._writers.values():
             writer.close()
-        for name in self._tables:
-            self._put(name, None, self._rows[name.partition(".")[0]])
+        for name in tables.ALL if "pyarrow" in self._tools else ():
+            self._put(f"{name}.parquet", None, self._rows[name])
         lines = catalogue_lines(self._snapshot.catalogue, self._source.base_url)
         self._put(CATALOGUE, lines)
         for name, data in proof.items():
             self._put(name, data, data.count(b"\n"))
         return self._described()
-
-    def _begin_tables(self) -> None:
-        self._tables = [f"{name}.csv" for name in tables.SNAPSHOT_TABLES]
-        if "pyarrow" in self._tools:
-            self._tables += [f"{name}.parquet" for name in tables.ALL]
-        for name in self._tables:
-            kind = formats.Csv if name.endswith(".csv") else formats.Parquet
-            if name not in self.unwritable:
-                table = tables.ALL[name.partition(".")[0]]
-                self._writers[name] = kind(table, self._folder / name)
 
     def _fill_category(self, index: LineIndex) -> Iterator[tuple[int, Poll]]:
         """Write the lines of a category's files; yield the place and the record of each poll."""
@@ -185,11 +180,10 @@ class Draft:
         return [publish(line, withheld) for line in data.split(b"\n", count)[:count]]
 
     def _add(self, table: str, rows: Iterable[Row]) -> None:
-        names = (f"{table}.csv", f"{table}.parquet")
-        writers = [self._writers[name] for name in names if name in self._writers]
+        writer = self._writers.get(table)
         for row in rows:
             self._rows[table] += 1
-            for writer in writers:
+            if writer:
                 writer.add(row)
 
     def _described(self) -> Manifest:

@@ -4,7 +4,6 @@ import csv
 import gzip
 import zlib
 from collections.abc import Iterable
-from datetime import date, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,21 +28,13 @@ def tools() -> dict[str, str]:
     return {**arrow, "zlib": zlib.ZLIB_RUNTIME_VERSION}
 
 
-class Csv:
-    """A table as CSV, UTF-8 with LF; an empty field is no value or an empty text."""
-
-    def __init__(self, table: Table, path: Path) -> None:
-        self._file = path.open("w", encoding="utf-8", newline="")
-        self._writer = csv.writer(self._file, lineterminator="\n")
-        self._writer.writerow(table.columns)
-
-    def add(self, row: Row) -> None:
-        """Add a row."""
-        self._writer.writerow([f"{x}".lower() if isinstance(x, bool) else x for x in row])
-
-    def close(self) -> None:
-        """End the file."""
-        self._file.close()
+def write_csv(table: Table, path: Path, rows: Iterable[Row]) -> None:
+    """Write a table as CSV, UTF-8 with LF; an empty field is no value or an empty text."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table.columns)
+        for row in rows:
+            writer.writerow([f"{x}".lower() if isinstance(x, bool) else x for x in row])
 
 
 class Parquet:
@@ -78,13 +69,10 @@ class Parquet:
         pa, arrays = self._arrow, []
         columns = zip(*self._rows, strict=True)
         for type_, values in zip(self._schema.types, columns, strict=True):
-            plain: Iterable[Any] = values
-            if pa.types.is_nested(type_):
-                plain = msgspec.to_builtins(values)
-            elif pa.types.is_temporal(type_):
-                turn = (datetime if pa.types.is_timestamp(type_) else date).fromisoformat
-                plain = (value and turn(value) for value in values)
-            arrays.append(pa.array(plain, type_))
+            if pa.types.is_temporal(type_):  # they come as text
+                arrays.append(pa.array(values, pa.string()).cast(type_))
+            else:
+                arrays.append(pa.array(msgspec.to_builtins(values), type_))
         self._rows.clear()  # no table is ever whole in memory
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
 
