@@ -524,11 +524,13 @@ def test_a_failed_newest_poll_is_told(app: Flask) -> None:
 
 
 def test_a_part_of_a_topic_is_listed(app: Flask) -> None:
-    """As a hit names it; a part without its topic is refused, an unknown one with all there are."""
+    """As a hit names it, in any case; without its topic, or unknown, it is refused."""
     hit = used(app, "search_best", q="vpn")["structuredContent"]["categories"][0]["siblings"]
     place = {"topic": hit["topic"], "part": hit["part"]}
     listed = used(app, "list_categories", **place)["structuredContent"]
     assert listed["total"] == hit["count"] + 1
+    in_capitals = {name: slug.upper() for name, slug in place.items()}
+    assert used(app, "list_categories", **in_capitals)["structuredContent"] == listed
     assert "part needs its topic." in told(app, "list_categories", part=hit["part"])
     assert "accepted are: " in told(app, "list_categories", topic=hit["topic"], part="vpns")
 

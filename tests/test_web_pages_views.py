@@ -166,6 +166,10 @@ def test_a_category_without_a_poll_says_so(reader: FlaskClient) -> None:
     [
         ("/best/crm", "/best/crm-software"),
         ("/feeds/best/crm.atom", "/feeds/best/crm-software.atom"),
+        (
+            "/feeds/best/crm.atom?before=0123456789abcdef&utm_source=x",
+            "/feeds/best/crm-software.atom?before=0123456789abcdef",
+        ),
         ("/product/zohocrm", "/product/zoho-crm"),
         ("/product/zohocrm/polls", "/product/zoho-crm/polls"),
     ],

@@ -85,11 +85,11 @@ class ProblemDetails(JsonObject, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Moved(Exception):
-    """Raised where a resource has another ``address``, for good."""
+    """Raised where ``parameters`` of what is asked for have other values now, for good."""
 
-    def __init__(self, address: str) -> None:
-        super().__init__(address)
-        self.address = address
+    def __init__(self, **parameters: str) -> None:
+        super().__init__(parameters)
+        self.parameters = parameters
 
 
 class Refused(Exception):

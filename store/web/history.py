@@ -1,6 +1,5 @@
 """The poll history of a category: its shapes, and its lines as they stand in the files."""
 
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
@@ -109,13 +108,10 @@ def get_history(view: View, query: HistoryQuery) -> Result[Polls]:
     Every poll, newest first, failed ones included. A record is the line of the history
     file as it stands. A category that is gone keeps its history.
     """
-    slug, given = query.slug, parameters_of(query, slug=None)
-    model = lookup.model_parameter(
-        view, query.model, lambda name: view.at.history(slug, **{**given, "model": name})
-    )
+    slug, model = query.slug, lookup.model_parameter(view, query.model)
     index = view.snapshot.line_indexes.get(slug)
     if index is None:  # a deleted category still has one
-        lookup.refuse_category(view, slug, partial(view.at.history, **given))
+        lookup.refuse_category(view, slug)
     before = index.position(query.before) if query.before else None
     if query.before and before is None:
         why = "before is the id of no poll of this category. Take it from the end of the part "

@@ -1,7 +1,6 @@
 """Lists over everything: categories, topics, ways of asking and experiments, with their shapes."""
 
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,7 @@ from store.records import WrittenExperiment
 from store.site_summary import RankedPart, RankedTopic
 from store.web import lookup
 from store.web.endpoints import endpoint, rows
-from store.web.queries import CategoriesQuery, CategoryFilter, Query, parameters_of
+from store.web.queries import CategoriesQuery, CategoryFilter, Query
 from store.web.shapes import URI, Api, CertaintyLevel, Date, JsonObject, Page, doc
 from store.web.view import View
 
@@ -117,9 +116,7 @@ def list_categories(view: View, query: CategoriesQuery) -> list[CategoryItem]:
     Every category with at least one counted answer, by title; or those of one topic, of one
     level, with a tie at #1.
     """
-    given = parameters_of(query, topic=None)
-    topic = lookup.topic_parameter(view, query.topic, partial(view.at.topic, **given))
-    return category_items(view, topic, query)
+    return category_items(view, lookup.topic_parameter(view, query.topic), query)
 
 
 def category_items(

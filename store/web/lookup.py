@@ -1,7 +1,7 @@
 """Lookup of rankings, products, topics and assistants: found, moved elsewhere, or refused."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date, timedelta
 from itertools import dropwhile
 from typing import NoReturn, TypeVar
@@ -66,17 +66,17 @@ def check_history(snapshot: Snapshot) -> None:
         raise Refused("unavailable", why)
 
 
-def board(view: View, slug: str, address: Callable[[str], str]) -> Leaderboard:
-    """Return the ranking of a category; a former slug leads to the ``address`` of the present one.
+def board(view: View, slug: str) -> Leaderboard:
+    """Return the ranking of a category.
 
     Raises:
         Moved: the slug is a former one.
         Refused: there is no ranking.
     """
-    return view.snapshot.leaderboards.get(slug) or refuse_category(view, slug, address)
+    return view.snapshot.leaderboards.get(slug) or refuse_category(view, slug)
 
 
-def refuse_category(view: View, slug: str, address: Callable[[str], str]) -> NoReturn:
+def refuse_category(view: View, slug: str) -> NoReturn:
     """Raise where a slug without a ranking leads, or why it leads nowhere.
 
     A category is deleted if history holds its slug and its file is gone (store/README.md, Damage).
@@ -84,7 +84,7 @@ def refuse_category(view: View, slug: str, address: Callable[[str], str]) -> NoR
     """
     snapshot = view.snapshot
     if current := snapshot.summary.category_redirects.get(slug):
-        raise Moved(address(current))
+        raise Moved(slug=current)
     check_history(snapshot)  # else every slug would be called unknown
     if fault := snapshot.fault_of(slug):
         raise _unavailable(slug, fault)
@@ -112,8 +112,8 @@ def refuse_category(view: View, slug: str, address: Callable[[str], str]) -> NoR
     )
 
 
-def product(view: View, slug: str, address: Callable[[str], str]) -> ProductProfile:
-    """Return the product at a slug; a former slug leads to the ``address`` of the present one.
+def product(view: View, slug: str, parameter: str = "slug") -> ProductProfile:
+    """Return the product at the slug that a parameter has.
 
     Raises:
         Moved: the slug is a former one.
@@ -126,7 +126,7 @@ def product(view: View, slug: str, address: Callable[[str], str]) -> ProductProf
         raise _unavailable(slug, fault)
     # Only now: the redirects of a new snapshot take 30 ms.
     if current := snapshot.summary.product_redirects.get(slug):
-        raise Moved(address(current))
+        raise Moved(**{parameter: current})
     if snapshot.lost:
         raise Refused(
             "unavailable",
@@ -149,12 +149,10 @@ def topic(view: View, slug: str) -> RankedTopic:
     raise Refused("unknown-topic", why)
 
 
-def topic_parameter(
-    view: View, slug: str | None, address: Callable[[str], str]
-) -> RankedTopic | None:
+def topic_parameter(view: View, slug: str | None) -> RankedTopic | None:
     """Return the topic that a parameter names, if any; raise as :func:`_choice` does."""
     topics = {topic.slug: topic for topic in view.snapshot.summary.topics}
-    return _choice("topic", slug, topics, address, "unknown-topic")
+    return _choice("topic", slug, topics, "unknown-topic")
 
 
 def part_parameter(topic: RankedTopic | None, slug: str | None) -> RankedPart | None:
@@ -162,23 +160,22 @@ def part_parameter(topic: RankedTopic | None, slug: str | None) -> RankedPart | 
     if slug and not topic:
         raise Refused.parameters([ParameterError(parameter="part", detail="needs its topic.")])
     parts = {part.slug: part for part in topic.parts} if topic else {}
-    return _choice("part", slug, parts, str, "bad-parameter")
+    return _choice("part", slug, parts)
 
 
-def model_parameter(view: View, name: str | None, address: Callable[[str], str]) -> str | None:
+def model_parameter(view: View, name: str | None) -> str | None:
     """Return the present name of the assistant that a parameter names, if any.
 
     Raises as :func:`_choice` does.
     """
-    return _choice("model", name, model_names(view.snapshot), address, "bad-parameter")
+    return _choice("model", name, model_names(view.snapshot))
 
 
 def _choice(
     parameter: str,
     text: str | None,
     choices: Mapping[str, Chosen],
-    address: Callable[[str], str],
-    code: str,
+    code: str = "bad-parameter",
 ) -> Chosen | None:
     """Return what the text of a parameter stands for; ``None`` without one.
 
@@ -192,7 +189,7 @@ def _choice(
         return choices[text]
     # Nobody should have to know where case matters.
     if alike := next((c for c in choices if c.casefold() == text.casefold()), None):
-        raise Moved(address(alike))
+        raise Moved(**{parameter: alike})
     detail = f"is unknown; accepted are: {', '.join(choices) or 'none yet'}."
     raise Refused.parameters([ParameterError(parameter=parameter, detail=detail)], code)
 

@@ -11,7 +11,6 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
-from urllib.parse import quote
 
 import msgspec
 from msgspec import Meta, Struct, inspect
@@ -266,7 +265,6 @@ def from_address(
     kind: type[Q],
     args: MultiDict[str, str],
     variables: Mapping[str, str],
-    address: str,
     *,
     strict: bool,
 ) -> Q:
@@ -291,8 +289,7 @@ def from_address(
         lower = _in_lower_case(texts, errors)
         # Paths are led to lower case before they come here.
         if lower != texts and not variables and not _read(kind, lower, lax=True)[1]:
-            query = "&".join(f"{name}={quote(value, safe='')}" for name, value in lower.items())
-            raise Moved(f"{address}?{query}")
+            raise Moved(**lower)
         raise Refused.parameters(errors)
     return kind(**values)
 

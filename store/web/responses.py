@@ -15,14 +15,14 @@ from typing import Any
 
 import msgspec
 from cachetools import LRUCache
-from flask import Flask, Response, request
+from flask import Flask, Response, current_app, request
 from msgspec import Struct
 from werkzeug.datastructures import Headers
 from werkzeug.http import parse_accept_header, parse_etags
 
 from store.web.errors import MEDIA_TYPE, Moved, Refused, problem
 from store.web.lookup import check_history
-from store.web.queries import Query, from_address
+from store.web.queries import Query, from_address, parameters_of
 from store.web.view import View
 
 OK = 200
@@ -263,13 +263,15 @@ def _body_of(route: Route, view: View, variables: Mapping[str, str]) -> Body:
     Raises:
         Refused: it cannot be answered, and people may read why; that page is not kept.
     """
-    address = view.at.page(request.path.removeprefix("/"))
+    query: Query = Query()
     try:
         check_history(view.snapshot)
-        query = from_address(route.query, request.args, variables, address, strict=route.strict)
+        query = from_address(route.query, request.args, variables, strict=route.strict)
         return route.body(view, query)
     except Moved as moved:
-        return redirect(moved.address)
+        present = {**parameters_of(query), **moved.parameters}
+        path = current_app.url_map.bind("localhost").build(route.name, present)
+        return redirect(view.at.page(path.removeprefix("/")))
     except Refused as refused:
         if not route.strict:
             raise

@@ -14,7 +14,7 @@ from store.rankings.mention_trends import Direction
 from store.rankings.products import ProductProfile
 from store.web import as_of, lookup
 from store.web.endpoints import endpoint, rows
-from store.web.queries import ChangesQuery, MentionsQuery, parameters_of
+from store.web.queries import ChangesQuery, MentionsQuery
 from store.web.shapes import Api, CertaintyLevel, Date, JsonObject, Page, Time, doc
 from store.web.view import View
 
@@ -281,14 +281,10 @@ def last_interval_start(view: View) -> str:
 
 def _slugs(view: View, query: ChangesQuery) -> Collection[str] | None:
     """Return the categories that a query asks about; ``None`` if about all."""
-    others = parameters_of(query, topic=None)
-    topic = lookup.topic_parameter(
-        view, query.topic, lambda slug: view.at.changes(topic=slug, **others)
-    )
+    topic = lookup.topic_parameter(view, query.topic)
     slugs = {board.slug for board in topic.leaderboards} if topic else None
     if query.slug is not None:
-        given = parameters_of(query, slug=None)
-        lookup.board(view, query.slug, lambda slug: view.at.changes(slug=slug, **given))
+        lookup.board(view, query.slug)
         # Both narrow: a category outside of the topic has none.
         slugs = {query.slug} if slugs is None else slugs & {query.slug}
     return slugs

@@ -1,7 +1,5 @@
 """The verdict of a category and the record of a product, made from rankings."""
 
-from functools import partial
-
 from store.history import HistoryError
 from store.rankings import certainty, sentences
 from store.rankings.leaderboards import Leaderboard
@@ -29,7 +27,7 @@ def get_best_in_category(view: View, query: RankingQuery) -> wire.CategoryVerdic
 
     The merged ranking of a category, how far the models agree, and what each one said.
     """
-    board = lookup.board(view, query.slug, partial(view.at.category, as_of=query.as_of))
+    board = lookup.board(view, query.slug)
     return verdict_shape(view, board_of_day(view, board, query.as_of), query.as_of)
 
 
@@ -46,7 +44,7 @@ def get_product(view: View, query: ProductQuery) -> wire.ProductRecord:
     A product and every leaderboard it appears on, with the models' reasons and with what
     they say it would take to rank higher.
     """
-    return product_record(view, lookup.product(view, query.slug, view.at.product))
+    return product_record(view, lookup.product(view, query.slug))
 
 
 def board_of_day(view: View, board: Leaderboard, day: str | None) -> Leaderboard:

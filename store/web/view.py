@@ -171,9 +171,9 @@ class Addresses(Struct, frozen=True):
         """Return the address of the page with the newest polls that named a product."""
         return self.page(f"product/{slug}/polls")
 
-    def topic(self, slug: str, **parameters: str) -> str:
-        """Return the address of a topic's list of categories, with these parameters."""
-        return self.api(_with_query("categories.json", {"topic": slug, **parameters}))
+    def topic(self, slug: str) -> str:
+        """Return the address of a topic's list of categories."""
+        return self.api(_with_query("categories.json", {"topic": slug}))
 
     def topic_page(self, slug: str) -> str:
         """Return the address of the page of a topic."""

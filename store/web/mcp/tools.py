@@ -81,8 +81,7 @@ def call(name: str, view: View, arguments: Mapping[str, Any]) -> dict[str, Any] 
         lookup.check_history(view.snapshot)
         answer = tool.answer(view, queries.from_call(tool.query, given))
     except Moved as moved:  # upper and lower case of a model or a topic, or a product's old slug
-        parameter = next(name for name in ("model", "topic", "slug") if name in given)
-        return call(name, view, {**given, parameter: moved.address})
+        return call(name, view, {**given, **moved.parameters})
     except Refused as refused:
         return _failure(view, refused)
     except HistoryError as error:
@@ -154,7 +153,7 @@ def get_best_in_category(view: View, query: queries.CategoryCall) -> dict[str, A
 
 def get_product(view: View, query: queries.ProductCall) -> dict[str, Any]:
     """Return a part of the record of a product, and how often it is first."""
-    product = lookup.product(view, query.slug, str)
+    product = lookup.product(view, query.slug)
     record: dict[str, Any] = to_builtins(verdicts.product_record(view, product))
     firsts = [entry for entry in record["entries"] if entry["place"] == 1]
     end = query.offset + query.limit
@@ -171,7 +170,7 @@ def get_product(view: View, query: queries.ProductCall) -> dict[str, Any]:
 def get_poll_history(view: View, query: queries.HistoryCall) -> dict[str, Any]:
     """Return the newest polls of a category, as they stand in the files."""
     slug = _category(view, query.slug)
-    model = lookup.model_parameter(view, query.model, str)
+    model = lookup.model_parameter(view, query.model)
     part = queries.HistoryQuery(slug=slug, model=model, limit=query.limit, before=query.before)
     polls = history.get_history(view, part).value
     outcomes = view.snapshot.line_indexes[slug].outcomes
@@ -188,7 +187,7 @@ def get_poll_history(view: View, query: queries.HistoryCall) -> dict[str, Any]:
 
 def list_categories(view: View, query: queries.ListCall) -> dict[str, Any]:
     """Return a part of the list of ranked categories, those that have all words of ``q``."""
-    topic = lookup.topic_parameter(view, query.topic, str)
+    topic = lookup.topic_parameter(view, query.topic)
     part = lookup.part_parameter(topic, query.part)
     whole = listings.category_items(view, part or topic, query)
     words = (query.q or "").casefold().split()

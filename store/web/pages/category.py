@@ -1,7 +1,6 @@
 """The page of a category: its ranking, what changed, and how to cite it."""
 
 import datetime as dt
-from functools import partial
 from typing import Any
 
 from store.rankings.leaderboards import Leaderboard
@@ -53,7 +52,7 @@ def _behind(view: View, board: Leaderboard) -> str | None:
 def category(view: View, query: RankingQuery) -> dict[str, Any]:
     """Show a verdict, how sure it is, and where it comes from."""
     day, slug = query.as_of, query.slug
-    current = lookup.board(view, slug, partial(view.at.category_page, as_of=day))
+    current = lookup.board(view, slug)
     board = verdicts.board_of_day(view, current, day)
     verdict = verdicts.verdict_shape(view, board, day)
     cited = day or as_of.cited_day(view.snapshot, slug)

@@ -89,7 +89,7 @@ def _changes(view: View, query: FeedPage, path: str) -> dict[str, Any]:
 )
 def category_atom(view: View, query: FeedOf) -> dict[str, Any]:
     """Show the changes of one category."""
-    board = lookup.board(view, query.slug, view.at.feed)
+    board = lookup.board(view, query.slug)
     changes = view.snapshot.aggregates[board.slug].changes[::-1]
     return {
         "id": identity("feed", board.slug),

@@ -68,8 +68,8 @@ def _json_of_category(view: View, query: CategoryQuery) -> str:
 @resource("/badge/<slug>/<product>.svg", SVG)
 def badge(view: View, query: Place) -> bytes:
     """Draw a product's place, how sure it is, and the date, on halves as wide as their texts."""
-    board = lookup.board(view, query.slug, lambda slug: view.at.badge(slug, query.product))
-    product = lookup.product(view, query.product, lambda slug: view.at.badge(query.slug, slug))
+    board = lookup.board(view, query.slug)
+    product = lookup.product(view, query.product, "product")
     entry = next((entry for entry in board.entries if entry.product == product.id), None)
     sample = "sample: " if view.site.sample else ""
     label = fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * USUAL_WIDTH)
@@ -109,7 +109,7 @@ def _standing(board: Leaderboard, entry: Entry) -> str:
 )
 def ranking(view: View, query: CategoryQuery) -> dict[str, Any]:
     """Draw a ranking's first places, with their source."""
-    board = lookup.board(view, query.slug, view.at.ranking_picture)
+    board = lookup.board(view, query.slug)
     verdict = verdict_shape(view, board)
     room = EMBEDDED_WIDTH - 40
     title = lines(verdict.title, 20, room, 2)
@@ -173,7 +173,7 @@ def card(draw: Callable[[bytes], bytes]) -> Route:
 
     @resource("/cards/best/<slug>.png", PNG, basis=category_basis)
     def drawn(view: View, query: CategoryQuery) -> Body:
-        board = lookup.board(view, query.slug, view.at.card)
+        board = lookup.board(view, query.slug)
         context = _card(board, verdict_shape(view, board), view)
         source = render_page("card.svg", view, **context) + mark_of(draw)
         headers = {"Content-Type": PNG, "Link": view.page_link(_json_of_category(view, query))}

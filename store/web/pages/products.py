@@ -40,7 +40,7 @@ class ProductMention(Struct, frozen=True):
 )
 def product(view: View, query: ProductQuery) -> dict[str, Any]:
     """Show a product in every ranking; ``standings`` are those of the entries of its record."""
-    profile = lookup.product(view, query.slug, view.at.product_page)
+    profile = lookup.product(view, query.slug)
     standings = view.standings(profile)
     return {
         "product": profile,
@@ -59,7 +59,7 @@ def product(view: View, query: ProductQuery) -> dict[str, Any]:
 )
 def product_polls(view: View, query: ProductQuery) -> dict[str, Any]:
     """Show the newest polls that named a product."""
-    profile = lookup.product(view, query.slug, view.at.evidence_page)
+    profile = lookup.product(view, query.slug)
     return {"product": profile, "mentions": product_mentions(view, profile)}
 
 
