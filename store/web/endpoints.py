@@ -46,7 +46,6 @@ class Endpoint(Route, frozen=True, kw_only=True):
     description: str
     answer: Any
     problems: tuple[int, ...]
-    moves: bool
     media_type: str
 
     @property
@@ -62,7 +61,6 @@ def endpoint(  # noqa: PLR0913 - each is a fact of its own
     page: Callable[[View, Any], str] = lambda view, _: view.at.page(),
     write: Callable[[Any, Any], bytes] = lambda value, _: _encode(value),
     problems: tuple[int, ...] = (),
-    moves: bool = False,
     answer: Any = None,
     media_type: str = JSON,
     basis: Callable[..., Hashable] = snapshot_basis,
@@ -70,8 +68,7 @@ def endpoint(  # noqa: PLR0913 - each is a fact of its own
     """Make an endpoint of a function.
 
     ``page`` is the address of the page that shows the same, ``write`` makes the bytes of an answer
-    to a query, ``moves`` says that former slugs lead to present ones. ``answer`` is the type of the
-    body where it is not what the function returns.
+    to a query. ``answer`` is the type of the body where it is not what the function returns.
     """
 
     def decorate(function: Callable[[View, Any], Any]) -> Endpoint:
@@ -104,7 +101,6 @@ def endpoint(  # noqa: PLR0913 - each is a fact of its own
             description=" ".join(description.split()),
             answer=answer or shape,
             problems=problems,
-            moves=moves,
             media_type=media_type.partition(";")[0],
         )
 

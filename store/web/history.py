@@ -100,7 +100,6 @@ def _write_polls(polls: Polls, query: HistoryQuery) -> bytes:
     write=_write_polls,
     answer=list[PollRecord],
     problems=(404,),
-    moves=True,
 )
 def get_history(view: View, query: HistoryQuery) -> Result[Polls]:
     """The poll history of a category.

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 from apispec import APISpec
-from msgspec import NODEFAULT, Struct, to_builtins
+from msgspec import NODEFAULT, Struct
 
 from store.history import HistoryError
 from store.text import LICENCES
@@ -19,17 +19,7 @@ from store.web import errors, history, listings, search, trends, verdicts
 from store.web.endpoints import MEDIA_TYPES, Endpoint, endpoint
 from store.web.errors import Refused
 from store.web.lookup import model_names
-from store.web.queries import (
-    CategoriesQuery,
-    ChangesQuery,
-    HistoryQuery,
-    MentionsQuery,
-    ProductQuery,
-    Query,
-    RankingQuery,
-    SearchQuery,
-    parameters_of,
-)
+from store.web.queries import Query
 from store.web.rendering import render
 from store.web.shapes import JsonObject, Page, Time, doc
 from store.web.view import View
@@ -114,26 +104,6 @@ def get_openapi(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
 
     The OpenAPI 3.1 description of the endpoints.
     """
-    return document(view)
-
-
-@endpoint(
-    "/api/v1/README.md",
-    "About",
-    write=lambda text, _: text.encode(),
-    media_type="text/markdown; charset=utf-8",
-)
-def get_readme(view: View, query: Query) -> str:  # noqa: ARG001
-    """Instructions for agents.
-
-    What the data is, how to find, quote and attribute it.
-    """
-    described = [(route, parameters(route.query, route.rule)) for route in ENDPOINTS]
-    return render("agents.md", view, endpoints=described, examples=examples(view))
-
-
-def document(view: View) -> dict[str, Any]:
-    """Return the OpenAPI document."""
     site, samples = view.site, examples(view)
     values = {
         "model": list(model_names(view.snapshot)),
@@ -174,6 +144,21 @@ def document(view: View) -> dict[str, Any]:
     return spec.to_dict()
 
 
+@endpoint(
+    "/api/v1/README.md",
+    "About",
+    write=lambda text, _: text.encode(),
+    media_type="text/markdown; charset=utf-8",
+)
+def get_readme(view: View, query: Query) -> str:  # noqa: ARG001
+    """Instructions for agents.
+
+    What the data is, how to find, quote and attribute it.
+    """
+    described = [(route, parameters(route.query, route.rule)) for route in ENDPOINTS]
+    return render("agents.md", view, endpoints=described, examples=examples(view))
+
+
 def _operation(
     endpoint: Endpoint, schema: Any, example: Examples, values: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
@@ -181,8 +166,8 @@ def _operation(
         "200": _success(endpoint, schema, example),
         "304": {"description": _UNCHANGED, "headers": _VALIDATORS},
     }
-    # A format in upper case is redirected, as a slug in a query is.
-    if endpoint.moves or "format" in endpoint.query.__struct_fields__:
+    # A former slug is redirected, and so is a format in upper case.
+    if {"slug", "format"} & {*endpoint.query.__struct_fields__}:
         responses["308"] = {"description": _MOVED, "headers": _LOCATION}
     for status in sorted({*_ALWAYS, *endpoint.problems}):
         codes = [f"`{code}`" for code, (of, _) in errors.CODES.items() if of == status]
@@ -289,34 +274,32 @@ def _without(schema: Mapping[str, Any], *names: str) -> dict[str, Any]:
 def examples(view: View) -> dict[str, Examples]:
     """Return real answers by operation id, with the parameters that bring them."""
     samples: dict[str, Examples] = {}
-    for route, query in _sample_queries(view):
+    for route, given in _sample_parameters(view):
         try:
-            body = route.body(view, query)
+            body = route.body(view, route.query(**given))
         except (Refused, HistoryError):  # a file is bad just now
             continue
-        names = parameters_of(query)
-        given = {name: value for name, value in to_builtins(query).items() if name in names}
         answer = _shortened(msgspec.json.decode(body.content))
         samples[route.name] = {"parameters": given, "answer": answer}
     return samples
 
 
-def _sample_queries(view: View) -> Iterator[tuple[Endpoint, Query]]:
+def _sample_parameters(view: View) -> Iterator[tuple[Endpoint, dict[str, Any]]]:
     snapshot, summary = view.snapshot, view.snapshot.summary
     for route in (listings.list_topics, listings.get_instruments, listings.get_labs):
-        yield route, Query()
-    yield trends.get_mentions, MentionsQuery()
-    yield trends.get_changes, ChangesQuery()
+        yield route, {}
+    yield trends.get_mentions, {}
+    yield trends.get_changes, {}
     topics = [topic.slug for topic in summary.topics if topic.parts]
-    yield listings.list_categories, CategoriesQuery(topic=topics[0] if topics else None)
+    yield listings.list_categories, {"topic": topics[0]} if topics else {}
     for board in summary.ranked[:1]:  # none before the first answer
         leader = snapshot.products[board.entries[0].product]
-        yield search.search, SearchQuery(q=board.category.subject)
-        yield verdicts.get_best_in_category, RankingQuery(slug=board.slug)
-        yield verdicts.get_product, ProductQuery(slug=leader.slug)
+        yield search.search, {"q": board.category.subject}
+        yield verdicts.get_best_in_category, {"slug": board.slug}
+        yield verdicts.get_product, {"slug": leader.slug}
         states = snapshot.aggregates[board.slug].states
         for model in [a.model for a in board.counted if states[a.model].failure is None][:1]:
-            yield history.get_history, HistoryQuery(slug=board.slug, model=model, limit=1)
+            yield history.get_history, {"slug": board.slug, "model": model, "limit": 1}
 
 
 def _shortened(value: Any) -> Any:

@@ -19,7 +19,6 @@ from store.web.view import View
     "Rankings",
     page=lambda view, query: view.at.category_page(query.slug, query.as_of),
     problems=(404, 410),
-    moves=True,
     basis=category_basis,
 )
 def get_best_in_category(view: View, query: RankingQuery) -> wire.CategoryVerdict:
@@ -36,7 +35,6 @@ def get_best_in_category(view: View, query: RankingQuery) -> wire.CategoryVerdic
     "Rankings",
     page=lambda view, query: view.at.product_page(query.slug),
     problems=(404,),
-    moves=True,
 )
 def get_product(view: View, query: ProductQuery) -> wire.ProductRecord:
     """The record of a product.
