@@ -4,7 +4,6 @@ None shows a stack trace or a path of the machine.
 """
 
 import logging
-from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Annotated
 from urllib.parse import quote
@@ -106,8 +105,8 @@ class Refused(Exception):
         sentence: str | None = None,
         *,
         heading: str | None = None,
-        errors: Sequence[ParameterError] | None = None,
-        suggestions: Sequence[Suggestion] | None = None,
+        errors: list[ParameterError] | None = None,
+        suggestions: list[Suggestion] | None = None,
     ) -> None:
         super().__init__(detail)
         self.code = code
@@ -116,12 +115,12 @@ class Refused(Exception):
         self.detail = detail
         self.sentence = sentence or detail
         self.heading = heading
-        self.errors = list(errors) if errors else None
+        self.errors = errors
         # An empty list says that nothing is close; without one nothing was looked for.
-        self.suggestions = None if suggestions is None else list(suggestions)
+        self.suggestions = suggestions
 
     @classmethod
-    def parameters(cls, errors: Sequence[ParameterError], code: str = "bad-parameter") -> "Refused":
+    def parameters(cls, errors: list[ParameterError], code: str = "bad-parameter") -> "Refused":
         """Return the refusal of parameters, all that is wrong with them in one."""
         detail = " ".join(f"{error.parameter} {error.detail}" for error in errors)
         return cls(code, detail, errors=errors)
@@ -137,14 +136,14 @@ class Refused(Exception):
         )
 
 
-def problem(refused: Refused, path: str = "") -> ProblemDetails:
-    """Return the body of an error answer, to the request at hand or for another path."""
+def problem(refused: Refused) -> ProblemDetails:
+    """Return the body of an error answer to the request at hand."""
     return ProblemDetails(
         type="about:blank",
         title=refused.phrase,
         status=refused.status,
         detail=refused.detail,
-        instance=path or _instance(),
+        instance=_instance(),
         code=refused.code,
         errors=refused.errors,
         suggestions=refused.suggestions,

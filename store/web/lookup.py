@@ -85,7 +85,6 @@ def refuse_category(view: View, slug: str) -> NoReturn:
     snapshot = view.snapshot
     if current := snapshot.summary.category_redirects.get(slug):
         raise Moved(slug=current)
-    check_history(snapshot)  # else every slug would be called unknown
     if fault := snapshot.fault_of(slug):
         raise _unavailable(slug, fault)
     if deleted := snapshot.deleted_category(slug):
