@@ -1,8 +1,8 @@
 """What one request sees: a snapshot at one base URL, its addresses, and sentences to quote."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from urllib.parse import quote_plus
+from urllib.parse import urlencode
 
 from msgspec import Struct
 
@@ -153,11 +153,11 @@ class Addresses(Struct, frozen=True):
 
     def category(self, slug: str, as_of: str | None = None) -> str:
         """Return the address of the verdict of a category, as of a day if given."""
-        return self.api(f"best/{slug}.json{_as_of(as_of)}")
+        return self.api(_with_query(f"best/{slug}.json", asOf=as_of))
 
     def category_page(self, slug: str, as_of: str | None = None) -> str:
         """Return the address of the page of a category, as of a day if given."""
-        return self.page(f"best/{slug}{_as_of(as_of)}")
+        return self.page(_with_query(f"best/{slug}", asOf=as_of))
 
     def product(self, slug: str) -> str:
         """Return the address of the record of a product."""
@@ -173,7 +173,7 @@ class Addresses(Struct, frozen=True):
 
     def topic(self, slug: str) -> str:
         """Return the address of a topic's list of categories."""
-        return self.api(_with_query("categories.json", {"topic": slug}))
+        return self.api(_with_query("categories.json", topic=slug))
 
     def topic_page(self, slug: str) -> str:
         """Return the address of the page of a topic."""
@@ -193,11 +193,11 @@ class Addresses(Struct, frozen=True):
 
     def compare_page(self, one: str, other: str) -> str:
         """Return the address of the page that compares two products."""
-        return self.page(_with_query("compare", {"a": one, "b": other}))
+        return self.page(_with_query("compare", a=one, b=other))
 
     def search(self, query: str) -> str:
         """Return the address of the results of a search."""
-        return self.api(_with_query("search", {"q": query}))
+        return self.api(_with_query("search", q=query))
 
     def feed(self, slug: str) -> str:
         """Return the address of the feed of a category."""
@@ -205,17 +205,13 @@ class Addresses(Struct, frozen=True):
 
     def history(self, slug: str, **narrowed: str) -> str:
         """Return the address of a category's poll history; ``narrowed`` by its parameters."""
-        return self.api(_with_query("history", {"slug": slug, **narrowed}))
+        return self.api(_with_query("history", slug=slug, **narrowed))
 
     def changes(self, **narrowed: str) -> str:
         """Return the address of all changes; ``narrowed`` by their parameters."""
-        return self.api(_with_query("changes.json", narrowed))
+        return self.api(_with_query("changes.json", **narrowed))
 
 
-def _as_of(day: str | None) -> str:
-    return f"?asOf={day}" if day else ""  # a day has nothing to quote
-
-
-def _with_query(path: str, query: Mapping[str, str]) -> str:
-    pairs = "&".join([f"{name}={quote_plus(value)}" for name, value in query.items()])
-    return f"{path}?{pairs}" if query else path
+def _with_query(path: str, **parameters: str | None) -> str:
+    given = {name: value for name, value in parameters.items() if value is not None}
+    return f"{path}?{urlencode(given)}" if given else path
