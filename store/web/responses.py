@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 from cachetools import LRUCache
-from flask import Flask, Response, current_app, request
+from flask import Flask, Response, current_app, g, request
 from msgspec import Struct
 from werkzeug.datastructures import Headers
 from werkzeug.http import parse_accept_header, parse_etags
@@ -236,21 +236,21 @@ class Cache:
             self._entries[address] = _Entry(basis, body, size)
 
 
-def register(app: Flask, routes: tuple[Route, ...], view: Callable[[], View], cache: Cache) -> None:
+def register(app: Flask, routes: tuple[Route, ...], cache: Cache) -> None:
     """Serve routes, their bodies kept in a cache."""
     for route in routes:
-        respond = partial(_respond, route, view, cache)
+        respond = partial(_respond, route, cache)
         app.add_url_rule(route.rule, route.name, respond, strict_slashes=route.rule[-1:] != "/")
 
 
-def _respond(route: Route, view: Callable[[], View], cache: Cache, /, **variables: str) -> Response:
-    environ, seen = request.environ, view()
+def _respond(route: Route, cache: Cache, /, **variables: str) -> Response:
+    environ, view = request.environ, g.view
     query = environ.get("QUERY_STRING")
     address = f"{environ['PATH_INFO']}?{query}" if query else environ["PATH_INFO"]
-    basis = route.basis(seen, **variables)
+    basis = route.basis(view, **variables)
     body = cache.get(address, basis)
     if body is None:  # two readers at once may both make it: cheaper than that one waits
-        body = _body_of(route, seen, variables)
+        body = _body_of(route, view, variables)
         if body.may_be_kept:
             # The basis is that of before the body was made: a poll may have come meanwhile.
             cache.keep(address, basis, body)

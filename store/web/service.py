@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from flask import Flask, Request, Response, current_app, request
+from flask import Flask, Request, Response, current_app, g, request
 from flask_cors import CORS
 from werkzeug.exceptions import BadRequest, HTTPException, NotFound
 from werkzeug.routing import MapAdapter
@@ -95,15 +95,12 @@ def register(
             latest = snapshot.step, base, own
         return View(snapshot, base, store.lines, meaning), own
 
-    def view() -> View:
-        return current()[0]
-
     errors.register(app)
     _add_request_hooks(app, routes, current)
-    responses.register(app, routes, view, responses.Cache())
+    responses.register(app, routes, responses.Cache())
     app.add_url_rule("/data/<path:name>", "data_file", files.send)
     app.add_url_rule("/static/<name>", "static", _send_asset)
-    mcp.register(app, view)
+    mcp.register(app)
     health.register(app, store)
 
 
@@ -132,7 +129,8 @@ def _add_request_hooks(
     @app.before_request
     def prepare() -> Response | None:
         """Refuse other hosts, answer OPTIONS, and lead other spellings to their address."""
-        environ, (view, names) = request.environ, current()
+        environ = request.environ
+        g.view, names = current()  # one snapshot for all of the request
         if not (hosts.is_trusted(environ, names) or environ["PATH_INFO"] in hosts.PROBES):
             raise BadRequest(UNTRUSTED)
         if request.method == "OPTIONS":
@@ -149,7 +147,7 @@ def _add_request_hooks(
         if path is None or path == sent:
             return None
         query = quote(request.query_string, safe=_SAFE_IN_QUERY)
-        address = view.at.page(f"{path.removeprefix('/')}{query and f'?{query}'}")
+        address = g.view.at.page(f"{path.removeprefix('/')}{query and f'?{query}'}")
         return redirect(address).response(environ)
 
     @app.after_request
@@ -158,7 +156,7 @@ def _add_request_hooks(
         if isinstance(response, FinalResponse):
             return response
         if isinstance(response, ProblemResponse) and is_for_people(request, by_name):
-            response.set_data(error_page(current()[0], response.refused))
+            response.set_data(error_page(g.view, response.refused))
             response.content_type = HTML
         response.headers.update(security_headers(response.content_type or ""))
         return response

@@ -3,11 +3,10 @@
 ``protocol`` knows JSON-RPC and the two eras of MCP, ``tools`` answers.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
-from flask import Flask, Response, request
+from flask import Flask, Response, g, request
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
@@ -25,17 +24,17 @@ MAX_BODY = 64 * 1024
 """Bytes that a message may have."""
 
 
-def register(app: Flask, view: Callable[[], View]) -> None:
+def register(app: Flask) -> None:
     """Serve ``POST /mcp``."""
 
     @app.post("/mcp")
     def messages() -> Response:
-        seen = view()
+        view = g.view
         server = Server(
-            _info(seen),
-            lambda: render("mcp.md", seen, tool="").strip(),
+            _info(view),
+            lambda: render("mcp.md", view, tool="").strip(),
             tools.listing,
-            lambda name, arguments: tools.call(name, seen, arguments),
+            lambda name, arguments: tools.call(name, view, arguments),
         )
         status, headers, body = dispatch(server, _body(), request.headers)
         final = {**headers, **NOSNIFF, "Content-Length": str(len(body))}
