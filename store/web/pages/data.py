@@ -20,7 +20,7 @@ from store.publishing import manifest, tables
 from store.publishing.directories import CURRENT, SUMS
 from store.publishing.manifest import Manifest
 from store.records import Problem
-from store.web.errors import ProblemResponse, Refused
+from store.web.errors import Refused
 from store.web.pages.routes import page
 from store.web.queries import Query
 from store.web.responses import CACHE_CONTROL, Route, snapshot_basis
@@ -40,20 +40,6 @@ class PublishedDataset(Struct, frozen=True):
     manifest: Manifest | None = None
     problems: tuple[Problem, ...] = ()
 
-    def digest(self, name: str) -> str | None:
-        """Return a served file's digest; empty for manifest and checksums, which have none."""
-        if self.manifest is None:
-            return None
-        if name in (manifest.MANIFEST, SUMS):
-            return ""
-        file = self.manifest.files.get(name)
-        return file.sha256 if file else None
-
-    def size(self, name: str) -> int | None:
-        """Return the bytes of a file, if the manifest has it."""
-        file = self.manifest.files.get(name) if self.manifest else None
-        return file.bytes if file else None
-
 
 class DataFiles:
     """The dataset of one data directory, read again when another is in its place."""
@@ -72,30 +58,31 @@ class DataFiles:
     def send(self, name: str) -> Response:
         """Answer ``/data/<name>`` with a file, or the part of it that was asked for."""
         dataset = self.published()
-        digest = dataset.digest(name)
-        if digest is None:
-            why = f'The dataset has no file "{name[:100]}". /data lists them.'
-            return ProblemResponse(Refused("not-found", why))
+        listed = dataset.manifest.files if dataset.manifest else {}
+        file = listed.get(name)
+        # The manifest cannot list itself, nor the checksums that cover it.
+        if not file and not (dataset.manifest and name in (manifest.MANIFEST, SUMS)):
+            raise Refused("not-found", f'The dataset has no file "{name[:100]}". /data lists them.')
         request.environ.pop("HTTP_IF_MODIFIED_SINCE", None)  # a tag alone says what is new
-        path, size = dataset.folder / name, dataset.size(name)
+        path = dataset.folder / name
         try:
             # Its bytes would else be kept under the tag of the whole file.
-            if size is not None and path.stat().st_size != size:
+            if file and path.stat().st_size != file.bytes:
                 why = f"{name} is cut short; `flask dataset` writes it again."
-                return ProblemResponse(Refused("unavailable", why))
+                raise Refused("unavailable", why)
             response = send_file(
                 path,
                 manifest.media_type(name),
                 download_name=name.replace("/", "-"),
                 conditional=True,
-                etag=digest or True,  # the manifest cannot hold its own digest
+                etag=file.sha256 if file else True,
             )
         except FileNotFoundError:
             # The next dataset took this one's place between the look and the opening.
             if self.published() is not dataset:
                 return self.send(name)
             why = f"{name} is listed and not there; `flask dataset` writes it again."
-            return ProblemResponse(Refused("unavailable", why))
+            raise Refused("unavailable", why) from None
         del response.headers["Last-Modified"]
         response.headers["Cache-Control"] = CACHE_CONTROL
         response.headers["Access-Control-Allow-Origin"] = "*"
