@@ -137,7 +137,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
         """The trend of each product's mentions from one week to the next."""
         today = dt.date.fromisoformat((self.last_poll or _EPOCH)[:10])
         first_mentions = {p.id: dt.date.fromisoformat(p.first_mention[:10]) for p in self.mentioned}
-        return mention_trends.trends([a.recent for a in self.living], today, first_mentions)
+        return mention_trends.trends([a.log for a in self.living], today, first_mentions)
 
     @cached_property
     def levels(self) -> dict[Level, tuple[Leaderboard, ...]]:

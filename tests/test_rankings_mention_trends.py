@@ -6,37 +6,47 @@ from fractions import Fraction
 import pytest
 from leaderboards import answer
 
-from store.rankings.mention_trends import (
-    CellPoll,
-    Cells,
-    Trend,
-    discoveries,
-    recent,
-    sign_test,
-    trends,
-)
+from store.rankings.mention_trends import Trend, discoveries, sign_test, trends
+from store.rankings.merging import PLACES, LoggedAnswer, RunKey
+from store.rankings.runs import AnswerLog
 
 TODAY = dt.date(2026, 11, 20)
 NOW, BEFORE = TODAY, TODAY - dt.timedelta(days=7)
 LONG_AGO = dt.date(2026, 1, 1)
 
 
-def cell(now: str | None, before: str | None) -> tuple[CellPoll, ...]:
-    """One model's polls of one category, newest first; None where there was none."""
-    polls = [(NOW, now), (BEFORE, before)]
-    return tuple(CellPoll(day, tuple(named)) for day, named in polls if named is not None)
+Cell = list[tuple[dt.date, str]]
+"""One model's answers to one category, oldest first: each day, and the products named."""
 
 
-def trend(cells: Cells, product: str = "X", first: dt.date = LONG_AGO) -> Trend:
+def cell(now: str | None, before: str | None) -> Cell:
+    """One model's answers to one category; None where there was none."""
+    return [(day, named) for day, named in ((BEFORE, before), (NOW, now)) if named is not None]
+
+
+def log(*cells: Cell) -> AnswerLog:
+    """The answers of a category, each cell those of another model."""
+    return AnswerLog.of(
+        LoggedAnswer(
+            RunKey(f"M{number}", "Best?", None, None),
+            f"{day}T06:00:00Z",
+            (*named, *[None] * (PLACES - len(named))),
+        )
+        for number, own in enumerate(cells)
+        for day, named in own
+    )
+
+
+def trend(answers: AnswerLog, product: str = "X", first: dt.date = LONG_AGO) -> Trend:
     """The trend of one product that is tried alone."""
-    return trends([cells], TODAY, {product: first})[product]
+    return trends([answers], TODAY, {product: first})[product]
 
 
-def counts(both: int = 0, only_now: int = 0, only_before: int = 0, neither: int = 0) -> Cells:
+def counts(both: int = 0, only_now: int = 0, only_before: int = 0, neither: int = 0) -> AnswerLog:
     """So many cells that list X in both windows, in one, in none."""
     cells = [cell("X", "X")] * both + [cell("X", "")] * only_now
     cells += [cell("", "X")] * only_before + [cell("", "")] * neither
-    return tuple(cells)
+    return log(*cells)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +104,7 @@ def test_products_are_held_to_all_that_were_tried_with_them() -> None:
     cells = [cell("X", "")] * 9 + [cell("", "X")]
     for name in "PQRS":
         cells += [cell(name, "")] * 6 + [cell("", name)] * 4
-    found = tuple(cells)
+    found = log(*cells)
     alone = trends([found], TODAY, {"X": LONG_AGO, **dict.fromkeys("PQRS", TODAY), "T": LONG_AGO})
     assert alone["X"].direction == "up"  # p = 22/1024
     together = trends([found], TODAY, dict.fromkeys("XPQRS", LONG_AGO))
@@ -104,8 +114,8 @@ def test_products_are_held_to_all_that_were_tried_with_them() -> None:
 def test_an_earlier_time_after_a_later_one_counts_all_the_same() -> None:
     """The newest of each window is the last appended, wherever the other window's poll stands."""
     day = dt.timedelta(days=1)
-    polls = [(BEFORE, "Y"), (NOW + day, "Z"), (NOW, "X"), (BEFORE - day, "X"), (NOW, "Z")]
-    found = (tuple(CellPoll(day, tuple(named)) for day, named in polls),)
+    polls = [(NOW, "Z"), (BEFORE - day, "X"), (NOW, "X"), (NOW + day, "Z"), (BEFORE, "Y")]
+    found = log(polls)
     counted = {name: trend(found, name) for name in "XYZ"}
     assert [(t.mentions, t.mentions_before) for t in counted.values()] == [(1, 0), (0, 1), (0, 0)]
 
@@ -119,7 +129,6 @@ def test_cells_are_those_that_list_the_product_in_either_window() -> None:
 def test_windows_are_seven_days_and_the_seven_before() -> None:
     """The current window ends with the newest poll's day; a day further back is another window."""
     days = [TODAY - dt.timedelta(days=age) for age in (6, 7, 13, 14)]
-    polls = [CellPoll(day, tuple("X")) for day in days]
     pairs = {
         (0, 1): 1,  # the last day of now, the first of before
         (0, 2): 1,  # the last day of before
@@ -127,19 +136,14 @@ def test_windows_are_seven_days_and_the_seven_before() -> None:
         (1, 2): 0,  # both before
     }
     for (newer, older), cells in pairs.items():
-        found = trend(((polls[newer], polls[older]),))
+        found = trend(log([(days[older], "X"), (days[newer], "X")]))
         assert found.cells == cells
 
 
 def test_a_window_is_represented_by_its_newest_poll() -> None:
     """Of several polls in a window the last counts, once."""
-    polls = (
-        CellPoll(NOW, tuple("X")),
-        CellPoll(NOW - dt.timedelta(days=1), tuple("Y")),
-        CellPoll(BEFORE, tuple("Y")),
-        CellPoll(BEFORE - dt.timedelta(days=1), tuple("X")),
-    )
-    found = (polls,)
+    day = dt.timedelta(days=1)
+    found = log([(BEFORE - day, "X"), (BEFORE, "Y"), (NOW - day, "Y"), (NOW, "X")])
     assert trend(found, "X").mentions == 1
     assert trend(found, "X").mentions_before == 0
     assert trend(found, "Y").mentions_before == 1
@@ -150,14 +154,14 @@ def test_new_is_what_was_first_named_in_the_current_window() -> None:
     up = counts(both=2, only_now=20)
     assert trend(up, first=TODAY - dt.timedelta(days=6)).direction == "new"
     assert trend(up, first=TODAY - dt.timedelta(days=7)).direction == "up"
-    assert trend((), "Q", TODAY).direction == "new"
+    assert trend(log(), "Q", TODAY).direction == "new"
 
 
 def test_a_trend_never_compares_two_questions() -> None:
     """A model's answers to another wording are another cell, so a new wording moves nothing."""
     new, old, older = (f"2026-11-{day}T06:00:00Z" for day in (20, 19, 10))
     asked = [answer("A", "X", older), answer("A", "X", old), answer("A", "Y", new, question="New?")]
-    found = recent(asked)
+    found = AnswerLog.of(asked)
     assert trend(found, "X").cells == 1
     assert trend(found, "Y").cells == 0
 
@@ -168,22 +172,5 @@ def test_asked_again_on_a_day_an_assistant_counts_once() -> None:
     once = [answer("A", "X", then), answer("A", "Y", now)]
     often = [*[answer("A", "Z", then)] * 4, once[0], *[answer("A", "X", now)] * 4, once[1]]
     for product in "XYZ":
-        of_once, of_often = (trend(recent(answers), product) for answers in (once, often))
+        of_once, of_often = (trend(AnswerLog.of(answers), product) for answers in (once, often))
         assert of_once == of_often
-
-
-def test_only_polls_that_can_still_matter_are_kept() -> None:
-    """Of each model the polls of its last fourteen days, newest first, each with its products."""
-    answers = [
-        answer("A", "X Y", "2026-11-06T23:00:00Z"),
-        answer("B", "X", "2026-01-01T06:00:00Z"),
-        answer("A", "Y Z", "2026-11-07T00:00:00Z"),
-        answer("A", "Z", "2026-11-20T06:00:00Z"),
-    ]
-    kept = recent(answers)
-    b, a = sorted(kept, key=len)
-    assert a == (
-        CellPoll(dt.date(2026, 11, 20), tuple("Z")),
-        CellPoll(dt.date(2026, 11, 7), tuple("YZ")),
-    )
-    assert [poll.day for poll in b] == [dt.date(2026, 1, 1)]

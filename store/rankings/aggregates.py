@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from store.rankings import names as naming
 from store.rankings.changes import Change, Streak, changes, reigns_of, streaks
-from store.rankings.mention_trends import CellPoll, recent
 from store.rankings.merging import ResolvedAnswer, Wording, Wordings
 from store.rankings.names import Names, ProductId, Spelling
 from store.rankings.poll_states import PollState, poll_states
@@ -45,9 +44,8 @@ class ProductStats(Struct, frozen=True, gc=False):
 class CategoryAggregate(Struct, frozen=True, dict=True):
     """All that a category's polls say; ``states`` are by model name.
 
-    ``recent`` are the polls of each cell that a trend may need. ``last_success`` and ``last_poll``
-    are times of the last answer, and the last poll, in order of appending; ``latest_time`` is the
-    latest that any poll bears.
+    ``last_success`` and ``last_poll`` are times of the last answer, and the last poll, in order of
+    appending; ``latest_time`` is the latest that any poll bears.
     """
 
     slug: str
@@ -59,7 +57,6 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
     product_stats: Mapping[ProductId, ProductStats]
     changes: tuple[Change, ...]
     streaks: tuple[Streak, ...]
-    recent: tuple[tuple[CellPoll, ...], ...]
     successes: int
     last_success: str | None
     last_poll: str | None
@@ -103,7 +100,6 @@ def gather(slug: str, category: Category, polls: Sequence[Poll], names: Names) -
         product_stats=_product_stats(slug, answers),
         changes=changes(slug, sequences),
         streaks=streaks(sequences),
-        recent=recent(answers),
         successes=len(answers),
         last_success=answers[-1].polled_at if answers else None,
         last_poll=polls[-1].polled_at if polls else None,  # "newest" is by order of appending

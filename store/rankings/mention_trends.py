@@ -9,16 +9,16 @@ alone: of those called up or down one in twenty may be (Benjamini and Hochberg).
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from itertools import chain
 from math import comb
 from typing import Literal
 
 from msgspec import Struct
 
-from store.rankings.merging import ResolvedAnswer
+from store.rankings.merging import ProductsByRank
 from store.rankings.names import ProductId
+from store.rankings.runs import AnswerLog
 
 Direction = Literal["new", "insufficient", "up", "down", "flat"]
 
@@ -33,15 +33,8 @@ FALSE_DISCOVERIES = Fraction(1, 20)
 """The share of false ones, at most, that is expected among the products called up or down."""
 
 
-class CellPoll(Struct, frozen=True, gc=False):
-    """One model's answer to one category as far as a trend needs it: its day and the products."""
-
-    day: dt.date
-    products: tuple[ProductId, ...]
-
-
-Cells = tuple[tuple[CellPoll, ...], ...]
-"""The recent polls of each cell of a category."""
+Cell = tuple[str, str, str | None]
+"""The model, the wording and the instrument of answers to one category that can be compared."""
 
 
 class Trend(Struct, frozen=True):
@@ -57,23 +50,8 @@ class Trend(Struct, frozen=True):
     direction: Direction
 
 
-def recent(answers: Sequence[ResolvedAnswer]) -> Cells:
-    """Return by cell the polls of its last two windows, newest first: all that trends need."""
-    cells: dict[tuple[str, str, str | None], list[CellPoll]] = {}
-    oldest: dict[tuple[str, str, str | None], str] = {}
-    for answered in reversed(answers):  # the newest tells where the windows may end
-        cell = answered.model, answered.question, answered.key.instrument
-        date = answered.polled_at[:10]
-        if date >= oldest.get(cell, ""):
-            day = dt.date.fromisoformat(date)
-            if cell not in oldest:
-                oldest[cell] = (day - 2 * TREND_WINDOW + _DAY).isoformat()
-            cells.setdefault(cell, []).append(CellPoll(day, answered.products))
-    return tuple(map(tuple, cells.values()))
-
-
 def trends(
-    categories: Iterable[Cells], today: dt.date, first_mentions: Mapping[ProductId, dt.date]
+    categories: Iterable[AnswerLog], today: dt.date, first_mentions: Mapping[ProductId, dt.date]
 ) -> dict[ProductId, Trend]:
     """Return the trend of each product, by when it was first named; ``today`` ends the window.
 
@@ -81,11 +59,11 @@ def trends(
     """
     start = today - TREND_WINDOW + _DAY
     now, before, both = Counter[str](), Counter[str](), Counter[str]()  # cells by product
-    for cell in chain.from_iterable(categories):
-        if pair := _compared(cell, start, today):
-            now.update(pair[0])
-            before.update(pair[1])
-            both.update(pair[0] & pair[1])
+    for log in categories:
+        for named_now, named_before in _compared(log, start, today):
+            now.update(named_now)
+            before.update(named_before)
+            both.update(named_now & named_before)
     tried = {
         product: sign_test(now[product] - both[product], before[product] - both[product])
         for product, first in first_mentions.items()
@@ -135,12 +113,18 @@ def discoveries(tried: Mapping[ProductId, Fraction]) -> set[ProductId]:
 
 
 def _compared(
-    cell: Sequence[CellPoll], start: dt.date, today: dt.date
-) -> tuple[set[ProductId], set[ProductId]] | None:
-    """Return what the newest poll of a cell names in the window from ``start`` and the one before.
+    log: AnswerLog, start: dt.date, today: dt.date
+) -> Iterator[tuple[set[ProductId], set[ProductId]]]:
+    """Yield what the newest answer of each cell names in the window from ``start``, and before it.
 
-    ``None`` where one of them has no poll.
+    Cells without an answer in either window are left out.
     """
-    now = next((poll for poll in cell if start <= poll.day <= today), None)
-    before = next((poll for poll in cell if start - TREND_WINDOW <= poll.day < start), None)
-    return (set(now.products), set(before.products)) if now and before else None
+    now: dict[Cell, ProductsByRank] = {}
+    before: dict[Cell, ProductsByRank] = {}
+    for answer in log.since(start - TREND_WINDOW):
+        day = dt.date.fromisoformat(answer.polled_at[:10])
+        if day <= today:  # of a window the last one appended stays
+            window = now if day >= start else before
+            window[answer.model, answer.question, answer.key.instrument] = answer.places
+    for cell in now.keys() & before.keys():
+        yield set(filter(None, now[cell])), set(filter(None, before[cell]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from itertools import combinations_with_replacement, islice
 from math import lcm
@@ -82,6 +82,11 @@ class AnswerLog(Struct, frozen=True, gc=False):
     def __iter__(self) -> Iterator[LoggedAnswer]:
         """Iterate over the answers, oldest first."""
         return map(self._answer, range(len(self.key_numbers)))
+
+    def since(self, day: date) -> Iterator[LoggedAnswer]:
+        """Iterate over the answers of a UTC day and of later ones, in order of appending."""
+        start = datetime.combine(day, datetime.min.time(), UTC).timestamp()
+        return (self._answer(at) for at, time in enumerate(self.times) if time >= start)
 
     def _answer(self, at: int) -> LoggedAnswer:
         row = self.places[PLACES * at : PLACES * (at + 1)]
