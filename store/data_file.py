@@ -138,7 +138,8 @@ def decode(name: str, data: bytes, signature: Signature = MISSING) -> LoadedFile
     try:
         record = _DECODERS[kind].decode(data)
         text = data.decode()
-        refuse_duplicates(text)
+        # Only for keys that stand twice, which msgspec passes over.
+        json.loads(text, object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError) as error:
         return LoadedFile(None, "", tuple(_explain(name, data, kind, error)), signature)
     problems = tuple(problem_in(text, name, path, message) for path, message in _repeats(record))
@@ -334,8 +335,7 @@ def parse(text: str) -> JsonText:
         return JsonText(None, {}, {0: "the file is nested too deep"})
     except ValueError:  # Python reads no more than 4,300 digits
         return JsonText(None, {}, {0: "the file holds a number of thousands of digits"})
-    scan = _Scan(text)
-    return JsonText(value, scan.offsets, scan.mistakes)
+    return JsonText(value, *_places(text))
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
@@ -344,62 +344,40 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - start + 1
 
 
-def refuse_duplicates(text: str) -> None:
-    """Check that no key of an object stands twice, which msgspec passes over.
-
-    Raises:
-        ValueError: one does.
-    """
-    json.loads(text, object_pairs_hook=_without_duplicates)
-
-
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of an object; raise ``ValueError`` if a key stands twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
         raise ValueError("a key stands twice")
     return members
 
 
-class _Scan:
-    """A walk over the lexemes of a text that Python's decoder takes."""
-
-    def __init__(self, text: str) -> None:
-        self.offsets: dict[JsonPath, int] = {}
-        self.mistakes: dict[int, str] = {}
-        self._text = text
-        self._path: list[Any] = []  # of the next value; None where a key comes first
-        for match in _LEXEME.finditer(text):
-            self._take(match.group(), match.start())
-
-    def _take(self, lexeme: str, at: int) -> None:
-        path = self._path
+def _places(text: str) -> tuple[dict[JsonPath, int], dict[int, str]]:
+    """Return where everything stands in a text that Python's decoder takes, and its mistakes."""
+    offsets: dict[JsonPath, int] = {}
+    mistakes: dict[int, str] = {}
+    path: list[Any] = []  # of the next value; None where a key comes first
+    for match in _LEXEME.finditer(text):
+        lexeme, at = match.group(), match.start()
         if lexeme in "}]":
             path.pop()
         elif lexeme == ",":
             path[-1] = path[-1] + 1 if isinstance(path[-1], int) else None
         elif path and path[-1] is None:
-            self._take_key(lexeme, at)
+            path[-1] = json.loads(lexeme)
+            if (place := tuple(path)) in offsets:
+                line, _ = line_and_column(text, offsets[place])
+                mistakes[at] = f"this key stands here again; it is already in line {line}"
+            offsets[place] = at
         elif lexeme != ":":
-            self._take_value(lexeme, at)
-
-    def _take_key(self, lexeme: str, at: int) -> None:
-        self._path[-1] = json.loads(lexeme)
-        path = tuple(self._path)
-        if path in self.offsets:
-            line, _ = line_and_column(self._text, self.offsets[path])
-            self.mistakes[at] = f"this key stands here again; it is already in line {line}"
-        self.offsets[path] = at
-        if _SURROGATE.search(self._path[-1]):
-            self.mistakes[at] = _HALF
-
-    def _take_value(self, lexeme: str, at: int) -> None:
-        self.offsets.setdefault(tuple(self._path), at)
-        if lexeme in "{[":
-            self._path.append(None if lexeme == "{" else 0)
-        elif lexeme in ("NaN", "Infinity", "-Infinity"):
-            self.mistakes[at] = _NOT_A_NUMBER.format(lexeme)
-        elif lexeme.startswith('"') and _SURROGATE.search(json.loads(lexeme)):
-            self.mistakes[at] = _HALF
+            offsets.setdefault(tuple(path), at)
+            if lexeme in "{[":
+                path.append(None if lexeme == "{" else 0)
+            elif lexeme in ("NaN", "Infinity", "-Infinity"):
+                mistakes[at] = _NOT_A_NUMBER.format(lexeme)
+        if lexeme.startswith('"') and _SURROGATE.search(json.loads(lexeme)):
+            mistakes[at] = _HALF
+    return offsets, mistakes
 
 
 def _mistake(error: json.JSONDecodeError) -> tuple[int, str]:
