@@ -43,7 +43,6 @@ _NOT_ON_EVERY_PAGE = (
     "words_from",
     "instruments",
     "labs",
-    "files",
     "problems",
     "unusable",
 )

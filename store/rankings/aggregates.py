@@ -44,8 +44,8 @@ class ProductStats(Struct, frozen=True, gc=False):
 class CategoryAggregate(Struct, frozen=True, dict=True):
     """All that a category's polls say; ``states`` are by model name.
 
-    ``last_success`` and ``last_poll`` are times of the last answer, and the last poll, in order of
-    appending; ``latest_time`` is the latest that any poll bears.
+    ``last_success`` and ``last_poll`` are times of the last answer, and the last poll. No poll that
+    counts bears an earlier time than one before it.
     """
 
     slug: str
@@ -60,7 +60,6 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
     successes: int
     last_success: str | None
     last_poll: str | None
-    latest_time: str | None
 
     @cached_property
     def ids(self) -> frozenset[ProductId]:
@@ -102,8 +101,7 @@ def gather(slug: str, category: Category, polls: Sequence[Poll], names: Names) -
         streaks=streaks(sequences),
         successes=len(answers),
         last_success=answers[-1].polled_at if answers else None,
-        last_poll=polls[-1].polled_at if polls else None,  # "newest" is by order of appending
-        latest_time=max((poll.polled_at for poll in polls), default=None),
+        last_poll=polls[-1].polled_at if polls else None,
     )
 
 
@@ -149,9 +147,10 @@ def _product_stats(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[Product
         poll = answered.poll
         for product in {*answered.products}:
             mentions[product] += 1
-        for product, domain in _domains(answered):
+        picked = list(zip(answered.products, poll.ranking, strict=True))
+        for product, domain in {(product, pick.domain) for product, pick in picked if pick.domain}:
             domains[product][domain] = domains[product].get(domain, 0) + 1
-        for product, pick in zip(answered.products, poll.ranking, strict=True):
+        for product, pick in picked:
             uses = spellings[product]
             first = uses.get(pick.product)
             if first is None or poll.polled_at <= first.polled_at:  # seldom, as time goes on
@@ -161,9 +160,3 @@ def _product_stats(slug: str, answers: Sequence[ResolvedAnswer]) -> dict[Product
         product: ProductStats(mentions[product], domains.get(product, {}), uses)
         for product, uses in spellings.items()
     }
-
-
-def _domains(answered: ResolvedAnswer) -> set[tuple[ProductId, str]]:
-    """Return every product of an answer with each domain given for it."""
-    picked = zip(answered.products, answered.poll.ranking, strict=True)
-    return {(product, pick.domain) for product, pick in picked if pick.domain}

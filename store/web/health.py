@@ -145,7 +145,7 @@ def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[str]:
 def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
     """Yield what records from the future say of the clock, or of themselves."""
     limit = latest_time(now)
-    newest = {slug: a.latest_time for slug, a in snapshot.aggregates.items() if a.latest_time}
+    newest = {slug: a.last_poll for slug, a in snapshot.aggregates.items() if a.last_poll}
     ahead = {slug: time_ for slug, time_ in newest.items() if time_ > limit}
     # The times of a sample are pretended.
     severity: Severity = "notice" if snapshot.catalogue.site.sample else "error"
