@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
+import pytest
 from builders import answered, category
 
 from store.rankings import aggregates, experiments, leaderboards
 from store.rankings.agreement import Repeats
-from store.rankings.experiments import Experiment
+from store.rankings.certainty import wilson
+from store.rankings.changes import Streak
+from store.rankings.experiments import Experiment, survival
 from store.rankings.names import Names
 from store.rankings.rounds import TrackRecord
 from store.records import Poll, Site
@@ -161,3 +164,27 @@ def test_every_question_has_a_method_in_words() -> None:
     for question in COMPUTED.values():
         assert question.title.endswith("?")
         assert question.method.endswith(".")
+
+
+def test_first_places_stand_as_kaplan_and_meier_say() -> None:
+    """Their shares and standard errors for the 21 patients under 6-MP of Freireich (1963).
+
+    Weeks are answers, a relapse is a first place lost, and who was still well has not lost it.
+    """
+    lost = [6, 6, 6, 7, 10, 13, 16, 22, 23]
+    lasting = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
+    found = survival(
+        [Streak("", weeks, over=True) for weeks in lost]
+        + [Streak("", weeks + 1, over=False) for weeks in lasting],
+        40,
+    )
+    published = {5: (1, 0), 6: (0.8571, 0.0764), 7: (0.8067, 0.0869), 10: (0.7529, 0.0963)}
+    published |= {13: (0.6902, 0.1068), 22: (0.5378, 0.1282), 23: (0.4482, 0.1346)}
+    for weeks, (share, error) in published.items():
+        step = found[weeks - 1]
+        assert step.value == pytest.approx(share, abs=5e-5)
+        size = share * (1 - share) / error**2 if error else step.n
+        assert step.interval == pytest.approx(wilson(share * size, size), abs=5e-4)
+    assert [found[weeks - 1].n for weeks in (1, 6, 7, 10, 23)] == [21, 21, 17, 15, 6]
+    assert len(found) == 35
+    assert survival([], 5) == []

@@ -6,13 +6,11 @@ UTC day only the newest counts, so that asking twice confirms nothing.
 """
 
 import itertools
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from msgspec import Struct
 
-from store.rankings.certainty import Interval, wilson
 from store.rankings.merging import ResolvedAnswer
 from store.rankings.names import ProductId
 from store.rankings.runs import VersionChange
@@ -57,19 +55,6 @@ class Streak(Struct, frozen=True, gc=False):
         return self.polls - (not self.over)
 
 
-class Survival(Struct, frozen=True):
-    """The share of first places that still stand after so many further ``answers``.
-
-    ``streaks`` are those that were followed for that long: they stood until then, and the next
-    answer is known.
-    """
-
-    answers: int
-    share: float
-    interval: Interval
-    streaks: int
-
-
 def reigns_of(answers: Iterable[ResolvedAnswer]) -> list[list[Reign]]:
     """Return the reigns of each model, by wording and instrument, oldest first."""
     daily: dict[tuple[str, str, str | None], dict[str, ResolvedAnswer]] = {}
@@ -98,29 +83,6 @@ def streaks(sequences: Iterable[Sequence[Reign]]) -> tuple[Streak, ...]:
         for reigns in sequences
         for reign in reigns
     )
-
-
-def survival(streaks: Collection[Streak], most: int) -> list[Survival]:
-    """Return how many first places stand after 1, 2 … further answers, at most so many.
-
-    By Kaplan and Meier: a streak that has not ended counts as long as it was followed. The interval
-    is Wilson's for a sample whose share would vary as much as Greenwood's variance says.
-    """
-    followed = Counter(streak.followed for streak in streaks)  # leave the sample after so many
-    ended = Counter(streak.polls for streak in streaks if streak.over)
-    steps: list[Survival] = []
-    share, hazard, standing = 1.0, 0.0, len(streaks)
-    for answers in range(1, most + 1):
-        standing -= followed[answers - 1]
-        if not standing:
-            break
-        lost = ended[answers]
-        share *= 1 - lost / standing
-        # The sum of Greenwood's variance; where the last one falls it would be infinite.
-        hazard += lost / (standing * (standing - lost)) if lost < standing else 0.0
-        size = (1 - share) / (share * hazard) if 0 < share < 1 else standing
-        steps.append(Survival(answers, share, wilson(share * size, size), standing))
-    return steps
 
 
 def _changes_in(slug: str, reigns: Sequence[Reign]) -> Iterator[Change]:

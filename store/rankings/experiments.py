@@ -5,7 +5,7 @@ in ``templates/labs.json``, by slug. An experiment without enough data is left o
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import sqrt
 from statistics import fmean, stdev
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from store.rankings.agreement import CONDORCET, POINTS, Repeats
 from store.rankings.certainty import Interval, student, wilson
-from store.rankings.changes import Streak, survival
+from store.rankings.changes import Streak
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import points
 from store.rankings.names import ProductId
@@ -183,11 +183,12 @@ def _agreement_on_first(leaderboards: Sequence[Leaderboard]) -> Experiment:
 
 def _survival(followed: Sequence[Streak]) -> Experiment:
     """Return how long a #1 holds, by those that were followed."""
-    steps = survival(followed, LONGEST)  # the first is always there: each was followed once
+    bars = survival(followed, LONGEST)  # the first is always there: each was followed once
     lasting = sum([not streak.over for streak in followed])
     # Of the rest the second step and the last: more figures would not be read.
-    later = [f"{step.share:.1%} after {step.answers}" for step in (*steps[1:2], *steps[2:][-1:])]
-    standing = listed([f"{steps[0].share:.1%} still stand after one more answer", *later])
+    numbered = list(enumerate(bars, start=1))
+    later = [f"{bar.value:.1%} after {n}" for n, bar in (*numbered[1:2], *numbered[2:][-1:])]
+    standing = listed([f"{bars[0].value:.1%} still stand after one more answer", *later])
     return Experiment(
         slug="how-long-a-first-place-lasts",
         finding=(
@@ -196,12 +197,34 @@ def _survival(followed: Sequence[Streak]) -> Experiment:
         ),
         date=max([streak.end for streak in followed])[:10],
         what="First places that still stand",
-        bars=tuple(
-            Bar(f"after {plural(s.answers, 'more answer')}", s.share, s.interval, s.streaks)
-            for s in steps
-        ),
+        bars=tuple(bars),
         counted="first places followed so long",
     )
+
+
+def survival(streaks: Collection[Streak], most: int) -> list[Bar]:
+    """Return how many first places stand after 1, 2 … further answers, at most so many.
+
+    By Kaplan and Meier: a streak that has not ended counts as long as it was followed. The interval
+    is Wilson's for a sample whose share would vary as much as Greenwood's variance says; ``n`` are
+    the streaks that were followed for that long.
+    """
+    followed = Counter(streak.followed for streak in streaks)  # leave the sample after so many
+    ended = Counter(streak.polls for streak in streaks if streak.over)
+    steps: list[Bar] = []
+    share, hazard, standing = 1.0, 0.0, len(streaks)
+    for answers in range(1, most + 1):
+        standing -= followed[answers - 1]
+        if not standing:
+            break
+        lost = ended[answers]
+        share *= 1 - lost / standing
+        # The sum of Greenwood's variance; where the last one falls it would be infinite.
+        hazard += lost / (standing * (standing - lost)) if lost < standing else 0.0
+        size = (1 - share) / (share * hazard) if 0 < share < 1 else standing
+        interval = wilson(share * size, size)
+        steps.append(Bar(f"after {plural(answers, 'more answer')}", share, interval, standing))
+    return steps
 
 
 def _own_maker(advantages: Sequence[float], date: str) -> Experiment:
