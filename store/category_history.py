@@ -21,7 +21,7 @@ from store.ledger import LedgerEntry
 from store.rankings import aggregates
 from store.rankings.aggregates import CategoryAggregate
 from store.rankings.names import Names
-from store.rankings.poll_states import PollStates
+from store.rankings.poll_states import PollState, poll_states
 from store.records import Category, Poll, Problem, Site, Withholding
 from store.text import is_slug, rfc3339
 
@@ -34,7 +34,8 @@ class LineIndex(Struct, frozen=True):
 
     ``models`` are the present names of those who were asked, ``ids`` the polls' ids as numbers.
     ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets, ``line`` counts from 1.
-    ``withheld`` has by position why a line is withheld, ``outcomes`` a count by model and outcome.
+    ``withheld`` has by position why a line is withheld, ``outcomes`` a count by model and outcome;
+    ``invented`` counts the polls of sample assistants.
     ``open_entries`` are those by which lines of open days would be closed.
     """
 
@@ -47,6 +48,7 @@ class LineIndex(Struct, frozen=True):
     ids: array[int]
     withheld: Mapping[int, Withholding]
     outcomes: Mapping[tuple[str, str], int]
+    invented: int
     open_entries: tuple[LedgerEntry, ...] = ()
 
     def newest(self, model: str | None, limit: int, before: int | None = None) -> list[int]:
@@ -76,9 +78,9 @@ class CategoryHistory(Struct, frozen=True):
     """All that was read from the history files of one category, or of a deleted one.
 
     ``signatures`` are those of the files when they were read, ``None`` for a file that is not
-    there. While a file cannot be read or has lost lines, ``signatures`` itself is ``None``, and so
-    is ``poll_states``; the other fields keep their last values, or are empty if this basis would
-    give others.
+    there. ``poll_states`` are of all polls, withheld ones too. While a file cannot be read or has
+    lost lines, ``signatures`` itself is ``None``, and so is ``poll_states``; the other fields keep
+    their last values, or are empty if this basis would give others.
     """
 
     signatures: tuple[Signature | None, ...] | None
@@ -86,7 +88,7 @@ class CategoryHistory(Struct, frozen=True):
     damage: tuple[Problem, ...]
     line_index: LineIndex | None = None
     aggregate: CategoryAggregate | None = None
-    poll_states: PollStates | None = None
+    poll_states: Mapping[str, PollState] | None = None
 
     def holds(self, basis: HistoryBasis, names: Names) -> bool:
         """Return whether all that was read would be the same on this basis and by these names."""
@@ -122,14 +124,13 @@ def read_category(
     withheld = line_index.withheld
     counted = [poll for i, poll in enumerate(polls) if i not in withheld] if withheld else polls
     aggregate = aggregates.gather(slug, basis.category, counted, names)
-    ever = aggregate.states if counted is polls else None
     return CategoryHistory(
         signatures=tuple(log.signature for log in logs),
         basis=basis,
         damage=damage,
         line_index=line_index,
         aggregate=aggregate,
-        poll_states=PollStates.of(polls, basis.category, ever),
+        poll_states=aggregate.states if counted is polls else poll_states(polls),
     )
 
 
@@ -147,6 +148,7 @@ def _line_index(
         ids=array("Q", [int(poll.id, 16) for poll in polls]),
         withheld={i: withheld[poll.id] for i, poll in enumerate(polls) if poll.id in withheld},
         outcomes=Counter((poll.model, poll.failure or "answered") for poll in polls),
+        invented=sum(poll.is_invented for poll in polls),
         open_entries=tuple(entry for log in logs for entry in log.open_entries),
     )
 

@@ -29,7 +29,7 @@ from store.rankings import leaderboards, products
 from store.rankings.aggregates import CategoryAggregate, ProductStats
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.names import Names, ProductId
-from store.rankings.poll_states import PollStates
+from store.rankings.poll_states import PollState
 from store.rankings.products import ProductProfile
 from store.records import Category, Problem, Site
 from store.site_summary import SiteSummary, summarise
@@ -89,8 +89,8 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         return {slug: r.aggregate for slug, r in self.histories.items() if r.aggregate}
 
     @cached_property
-    def poll_states(self) -> dict[str, PollStates]:
-        """The state of polling of each category."""
+    def poll_states(self) -> dict[str, Mapping[str, PollState]]:
+        """By category where each assistant stands, by all its polls."""
         return {slug: r.poll_states for slug, r in self.histories.items() if r.poll_states}
 
     @cached_property
@@ -111,7 +111,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     @cached_property
     def _invented(self) -> Problem | None:
-        polls = sum(states.invented for states in self.poll_states.values())
+        polls = sum(line_index.invented for line_index in self.line_indexes.values())
         return undeclared_sample(polls, self.catalogue.site)
 
     @property

@@ -12,6 +12,7 @@ from broken import SLIPS, Broken, write_one_of_each
 from builders import (
     answered,
     app_over,
+    append,
     bodies,
     client_over,
     command,
@@ -21,6 +22,7 @@ from builders import (
     write_json,
 )
 from click import ClickException
+from faults import UnreadableFiles, replace_os
 from processes import ROOT, environment
 
 from store.files import DataDirectoryError, Files
@@ -296,3 +298,21 @@ def test_invented_answers_are_never_taken_for_real_ones(
     assert command(data, "dataset").exit_code == 1
     write_json(data / "site.json", {"version": 1, "name": "A sample", "sample": True})
     assert "invented answers" not in command(data, "check").stdout
+
+
+def test_invented_answers_stay_labelled_while_their_history_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was last read stays served, and so does what it is."""
+    data = write_data(tmp_path / "data", models=["A"])
+    assert command(data, "poll", "--all", "--at", "2026-11-02T06:00:00Z").exit_code == 0
+    write_json(data / "site.json", {"version": 1, "name": "Real rankings"})
+    app = app_over(data)
+    client, store = app.test_client(), app.extensions["store"]
+    assert "invented" in client.get("/").text
+    replace_os(monkeypatch, UnreadableFiles("crm-software.jsonl"))
+    append(data, [answered("B", ["Zoho CRM"], "2026-11-09T06:00:00Z")])
+    store.reload()
+    assert store.snapshot.damage["crm-software"]
+    for path in ("/", "/best/crm-software"):
+        assert "invented" in client.get(path).text, path

@@ -155,7 +155,7 @@ def test_a_days_cost_is_that_of_all_its_polls() -> None:
         paid("B", None, at(22)),
         paid("C", 4, at(1, day=1)),
     ]
-    assert usd_on("2026-11-02", states) == {"A": 1.0, "B": 0.25}
+    assert usd_on("2026-11-02", (category.ever for category in states)) == {"A": 1.0, "B": 0.25}
 
 
 def ago(**ago: float) -> str:

@@ -419,7 +419,7 @@ def test_while_nothing_can_be_derived_nobody_is_asked_twice(
     monkeypatch.setattr("store.store.derive", broken)
     [recorded] = store.record([answered("C", ["Pipedrive"])], TIMES[-1])
     store.keep_current()
-    assert "C" not in store.snapshot.poll_states["crm-software"].ever
+    assert "C" not in store.snapshot.poll_states["crm-software"]
     states = PollingReader(store.history, Clock(lambda: now)).states_of("crm-software", catalogue)
     assert states.ever["C"].answered_at == recorded.polled_at
 

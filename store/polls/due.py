@@ -240,7 +240,7 @@ class PollingReader:
     def usd_on(self, day: str) -> dict[str, float]:
         """Return what each assistant's polls of a UTC day cost, as of the last looks."""
         kept = tuple(self._states.values())  # another assistant's thread may add to them meanwhile
-        return usd_on(day, (states for _, states in kept))
+        return usd_on(day, (states.ever for _, states in kept))
 
     def look(self, catalogue: Catalogue) -> PollingState:
         """Return how polling of all categories stands."""

@@ -117,15 +117,9 @@ class PollStates(Struct, frozen=True):
     invented: int = 0
 
     @classmethod
-    def of(
-        cls,
-        polls: Sequence[Poll],
-        category: Category,
-        ever: Mapping[str, PollState] | None = None,
-    ) -> Self:
-        """Return those after all polls, oldest first; ``ever`` is theirs if it is there already."""
-        question = category.question
-        ever = poll_states(polls) if ever is None else ever
+    def of(cls, polls: Sequence[Poll], category: Category) -> Self:
+        """Return those after all polls, oldest first."""
+        question, ever = category.question, poll_states(polls)
         asked_now = [poll for poll in polls if category.wording(poll.question) == question]
         return cls(
             # Nearly always all of them: then both are one object.
@@ -149,14 +143,14 @@ def poll_states(polls: Iterable[Poll]) -> dict[str, PollState]:
     return {model: _state(own) for model, own in models.items()}
 
 
-def usd_on(day: str, states: Iterable[PollStates]) -> dict[str, float]:
+def usd_on(day: str, categories: Iterable[Mapping[str, PollState]]) -> dict[str, float]:
     """Return what each assistant's polls of a UTC day, its newest, cost in US dollars.
 
     A poll whose cost is unknown counts as nothing.
     """
     usd: dict[str, float] = {}
-    for category in states:
-        for model, state in category.ever.items():
+    for states in categories:
+        for model, state in states.items():
             if state.polled_at[:10] == day:
                 usd[model] = usd.get(model, 0) + state.usd
     return usd
