@@ -122,14 +122,16 @@ class History:
         """Return the file of a category; ``slug`` is a category's, never a request's text."""
         return self._directory / f"{slug}.jsonl"
 
-    def signatures(self) -> dict[str, Signature]:
+    def signatures(self) -> dict[str, Signature | None]:
         """Return by slug a signature of every history file, which changes when the file does.
+
+        That of a file which held lines, by the ledger or as read before, and is gone is ``None``.
 
         Raises:
             HistoryError: the directory is there and cannot be looked into.
         """
         self._look_at_ledger()
-        signatures: dict[str, Signature] = {}
+        signatures: dict[str, Signature | None] = dict.fromkeys(self._remembered())
         try:
             with suppress(FileNotFoundError), os.scandir(self._directory) as entries:
                 for entry in entries:
@@ -183,10 +185,9 @@ class History:
         entries = tuple(self.ledger.open_entries(slug, tail))
         return Log(slug, tuple(polls), tuple(problems), signature_of(status), entries)
 
-    def remembered(self) -> list[str]:
+    def _remembered(self) -> set[str]:
         """Return the slugs of history files that held lines, by the ledger or as read before."""
-        held = {file for file, entry in self.ledger.newest.items() if entry.lines}
-        return sorted(held | self._known.keys())
+        return {file for file, entry in self.ledger.newest.items() if entry.lines} | {*self._known}
 
     def _look_at_ledger(self) -> None:
         """Read the ledger if it changed; the one that was known before stays if it is damaged."""
@@ -209,7 +210,7 @@ class History:
 
         ``stamps`` are those of all its lines, ``None`` without a file.
         """
-        if stamps is None and self.remembered() and not any(self._directory.glob("*.jsonl")):
+        if stamps is None and self._remembered() and not any(self._directory.glob("*.jsonl")):
             # A disk that is not mounted: no other file may be begun in its place.
             message = "every file in it is gone; put them back (is their disk there?), or "
             return Problem("history", 1, 1, message + _how_to_accept("--all"))

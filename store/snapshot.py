@@ -188,8 +188,7 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
         HistoryError: the folder of history cannot be looked into.
     """
     # The ledger is read with the signatures; whoever appends meanwhile may replace it.
-    present, ledger = history.signatures(), history.ledger
-    signatures = {**dict.fromkeys(history.remembered()), **present}
+    signatures, ledger = history.signatures(), history.ledger
     old = before or _blank(catalogue, ledger)
     same_products = old.catalogue.products == catalogue.products
     names = old.names if same_products else Names(catalogue.products)

@@ -86,7 +86,7 @@ def check(
 def _accept(directory: Path, slugs: Sequence[str], reason: str) -> None:
     """Take the history of these slugs, or of all that lost some, as it is from now on."""
     history = History(directory / "history")
-    files = {*history.signatures(), *history.remembered()}
+    files = history.signatures()
     if slugs and history.fault:
         raise click.ClickException(f"{history.fault}.")
     for slug in slugs:

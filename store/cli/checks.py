@@ -118,7 +118,7 @@ def in_history(
     """Yield lines that are damaged or yet to come, and what the others say of other files."""
     models: Counter[str] = Counter()
     of_samples = 0
-    newest = dict.fromkeys({*history.signatures(), *history.remembered()}, "")
+    newest = dict.fromkeys(history.signatures(), "")
     ids: set[str] = set()
     named: dict[str, PollLine] = {}
     files_of = _files(catalogue, newest)
