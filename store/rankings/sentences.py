@@ -414,10 +414,8 @@ def _unanimity(board: Leaderboard, stale_after: int) -> str:
         who += f" {counted_clause(board)}"
     elif not stale:
         who += " models"
-    if not stale:
-        return f"{who} rank it first"
-    answers = "answer" if stale == 1 else "answers"
-    return f"{who} rank it first ({stale} {answers} over {stale_after} days old)"
+    old = f" ({plural(stale, 'answer')} over {stale_after} days old)" if stale else ""
+    return f"{who} rank it first{old}"
 
 
 def _all(number: int) -> str:
