@@ -150,7 +150,8 @@ class InvertedIndex:
 
     def _terms(self, document: Document) -> Iterator[tuple[Term, Posting]]:
         """Yield each term of a document's titles with its posting."""
-        for words in _readings(document):
+        # Of titles with the same words one is enough.
+        for words in {words for text in document.titles if (words := words_of(text))}:
             doubtful = self.synonyms is None and all(map(self._is_doubtful, words))
             is_title = self.synonyms and words == words_of(document.titles[0])
             head, purpose = head_of(words) if is_title else None, purpose_of(words)
@@ -214,11 +215,6 @@ def _idf(postings: Mapping[str, Iterable[Posting]], size: int) -> Callable[[str]
         return math.log1p(size / len(users)) / math.log1p(size)
 
     return idf
-
-
-def _readings(document: Document) -> set[Words]:
-    """Return the words of each title that has any."""
-    return {words for text in document.titles if (words := words_of(text))}
 
 
 def _digits(word: str) -> str:
