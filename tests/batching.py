@@ -16,7 +16,7 @@ In a test's own process ``dated`` is the answers' date.
     end        "completed", "expired", "cancelled", "failed", "hang" (till it is cancelled),
                "stuck"
     answered   how many items are answered before it ends so (all)
-    results    "shuffled", "missing", "doubled", "differing", "foreign"
+    results    "shuffled", "missing", "doubled", "differing", "foreign", "none"
 
 ``GET /finish`` lets every batch end as if it had been looked at, ``GET /told`` says what it
 knows: bills by question, batches, and every request so far.
@@ -347,6 +347,8 @@ def _disturbed(results: list[Any], how: str | None) -> list[Any]:
         random.Random(1).shuffle(results)
     elif how == "missing":
         return results[1:]
+    elif how == "none":
+        return []
     elif how == "doubled":
         return [*results, *results]
     elif how == "differing":

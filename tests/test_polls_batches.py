@@ -272,6 +272,17 @@ def test_results_are_matched_by_id_alone(queue: Queue, results: str) -> None:
     assert kinds == Counter({None: 3 - bad, "http": bad}) - Counter()
 
 
+def test_a_batch_that_names_no_results_is_looked_at_again(openai: Queue) -> None:
+    """They may be named a moment later; after 26 hours its questions count as unanswered."""
+    openai.tell(results="none")
+    openai.begin()
+    for hours, states in ((0, ["sent"]), (25.9, ["sent"]), (0.2, [])):
+        openai.data.later(hours=hours)
+        openai.follow()
+        assert openai.states == states
+    assert [poll.failure for poll in openai.data.polls()] == ["http"] * 3
+
+
 def test_what_cannot_be_recorded_waits_and_holds_up_nothing(
     openai: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -396,6 +407,20 @@ def test_a_late_batch_holds_nothing_back(tmp_path: Path, server: Batching) -> No
     assert data.due("GPT", gathers=True).batched == 0
     data.later(hours=27)
     assert data.due("GPT", gathers=True).batched == 2
+
+
+def test_a_batch_that_cannot_be_looked_after_is_given_up(
+    openai: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where an update of this program knows no queue there: after 14 days, as spent."""
+    openai.begin()
+    [batch] = openai.data.batches()
+    monkeypatch.setattr("store.polls.batches.queue_of", lambda _: None)
+    for days, states in ((13.9, ["sent"]), (0.2, ["failed"])):
+        openai.data.later(hours=24 * days)
+        assert "no queue for its batches is known" in str(openai.follow().wrong)
+        assert openai.states == states
+    assert openai.data.spent() == pytest.approx(batch.reserved / 1e6)
 
 
 def test_a_batch_of_who_left_is_named_and_collected(openai: Queue) -> None:

@@ -229,6 +229,8 @@ def test_nothing_is_taken_from_a_damaged_sum(tmp_path: Path, content: bytes) -> 
         budget.reserve(1)
     assert "cannot be kept: .locks/spent.json is damaged." in (budget.fault() or "")
     assert path.read_bytes() == content
+    without_limit = day.budget(tmp_path, usd=None)
+    assert (without_limit.usd_today(), without_limit.fault()) == (0.0009, None)
     path.unlink()
     assert budget.fault() is None
     assert budget.reserve(101) is None

@@ -94,6 +94,16 @@ def test_a_folder_of_somebody_in_the_link_s_place_stays(
     assert contents(home) == before
 
 
+def test_a_linked_directory_keeps_its_tree(data: Path, tmp_path: Path, writing: str) -> None:
+    """What stands behind the link ``current`` is never swept, whatever path leads there."""
+    (tmp_path / "disk").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "disk")
+    for _ in range(2):
+        assert command(data, writing, str(link)).exit_code == 0
+        assert any((link / "current").iterdir())
+
+
 @pytest.fixture
 def holder(tmp_path: Path, writing: str) -> Iterator[subprocess.Popen[str]]:
     """Another process that writes the directory ``home``."""

@@ -147,8 +147,9 @@ class TestDeriving:
                 "crm-software help-desk",
             ),
             ("hubspot", {"name": "HubSpot", "aliases": ["Freshsales"]}, "crm-software zoho"),
+            ("zoho", {"name": "Zoho", "domain": "zoho.example"}, "crm-software help-desk"),
         ],
-        ids=["a near miss has another name", "two rivals are one"],
+        ids=["a near miss has another name", "two rivals are one", "it has a home"],
     )
     def test_an_edit_elsewhere_renews_a_body(
         self, data: Path, product: str, fields: dict[str, object], renewed: str
@@ -156,6 +157,7 @@ class TestDeriving:
         """What a product's file changes in rankings of others is as a fresh server has it."""
         named = ["Zoho", "HubSpot", "Freshsales"]
         append(data, [answered("A", named, "2026-11-03T06:00:00Z", missed=["Zendesk"])])
+        write_json(data / "products/zoho.json", {"version": 1, "name": "Zoho"})
         store = store_over(data)
         before = prepared(store)
         write_json(data / f"products/{product}.json", {"version": 1, **fields})

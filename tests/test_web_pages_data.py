@@ -153,7 +153,8 @@ def test_damage_is_told_where_people_look(
     assert said in health["problems"][0]
     assert said in caplog.text
     assert said in command(data, "check").stdout
-    assert status_of(reader, "/data/names.csv") == 404
+    answer = reader.get("/data/names.csv")
+    assert (answer.status_code, said in answer.get_json()["detail"]) == (503, True)
     assert command(data, "dataset").exit_code == 0
     assert status_of(reader, "/data/rankings.csv") == 200
     assert "not a manifest" not in reader.get("/data").text

@@ -25,11 +25,11 @@ def evidence(directory: Path, product: str) -> tuple[View, ProductProfile]:
 
 
 def test_namings_are_the_newest_of_all_categories(tmp_path: Path) -> None:
-    """Polls of every category that named the product stand in one list, newest first."""
+    """Polls of every category that named the product stand in one list, newest first, by time."""
     polls = [
         answered("A", ["x", "y"], "2026-01-01T06:00:00Z"),
         answered("A", ["y"], "2026-01-02T06:00:00Z"),
-        answered("B", ["y", "x"], "2026-01-03T06:00:00Z", slug="vpn"),
+        answered("B", ["y", "x"], "2026-01-01T06:00:01Z", slug="vpn"),
         failed("B", at="2026-01-04T06:00:00Z"),
     ]
     view, product = evidence(write_data(tmp_path, categories=CATEGORIES, polls=polls), "x")

@@ -70,7 +70,10 @@ def follow_batches(
             try:
                 batches = AssistantBatches(session, batch.assistant, summary)
             except SettingsError as error:
-                summary.wrong.append(f"A batch of {name} cannot be looked after: {error}.")
+                why = f"A batch of {name} cannot be looked after: {error}."
+                summary.wrong.append(why)
+                if batch.age(session.clock.now()) > GIVE_UP_UNCONFIRMED_AFTER:
+                    _fail(session, batch, why, batch.reserved)
             else:
                 batches.follow(batches.cancel(batch) if cancel else batch)
 

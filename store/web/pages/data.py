@@ -58,6 +58,8 @@ class DataFiles:
     def send(self, name: str) -> Response:
         """Answer ``/data/<name>`` with a file, or the part of it that was asked for."""
         dataset = self.published()
+        if dataset.problems:
+            raise Refused("unavailable", f"{dataset.problems[0]}.")
         listed = dataset.manifest.files if dataset.manifest else {}
         file = listed.get(name)
         # The manifest cannot list itself, nor the checksums that cover it.
