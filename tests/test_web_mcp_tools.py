@@ -496,11 +496,16 @@ def test_news_of_a_topic_a_day_and_a_month(app: Flask) -> None:
         ("which first places changed this week", f"since={week}"),
         ("changes since 2026-10-20", "since=2026-10-20"),
         ("what changed last month", f"since={month}"),
+        ("what changed since October?", "since=2026-10-01"),
+        ("which first places changed since December", "since=2025-12-01"),
+        ("changes since October 2025", "since=2025-10-01"),
     ):
         answer = used(app, "search_best", q=question)["structuredContent"]
         listed = client.get(f"/api/v1/changes.json?{address}").get_json()
         assert (answer["total"], answer["changes"]) == (listed["total"], listed["changes"][:10])
         assert answer["firstPlaces"] == listed["firstPlaces"][:20]
+    text = text_of(app, "search_best", q="what changed in VPN since Oct")
+    assert "first place in Best VPN since 2026-10-01, newest first:" in text
     text = text_of(app, "search_best", q="what changed in VPN this week")
     assert f"No assistant changed its first place in Best VPN since {week}." in text
     assert f"No lead in Best VPN changed by more than chance since {week}." in text

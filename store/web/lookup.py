@@ -10,7 +10,7 @@ from store.rankings.leaderboards import Leaderboard
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import day_in_words
 from store.records import Problem
-from store.search.words import FILLERS, FUNCTION_WORDS, words_of
+from store.search.words import FILLERS, FUNCTION_WORDS, MONTH, words_of
 from store.site_summary import RankedPart, RankedTopic
 from store.snapshot import Snapshot
 from store.web import as_of
@@ -35,6 +35,8 @@ _NEWS = re.compile(
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _SPAN = re.compile(r"\b(?:month|week)\b", re.IGNORECASE)
 """Spans of time in words; each ends with the newest answer, for no answer depends on the clock."""
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = re.compile(rf"\b(?:since|in) ({MONTH})(?: (\d{{4}}))?\b", re.IGNORECASE)
 _BEFORE_NAMES = frozenset(
     ("Are", "Best", "Does", "How", "Is", "The", "What", "Which", "Who", "Why")
 )
@@ -263,14 +265,21 @@ def news_in(query: str, view: View) -> tuple[str, str | None] | None:
     topic, count = _NEWS.subn(r"\1", query)
     if not count:
         return None
-    days = filter(is_day, _DAY.findall(query))
-    since = next(days, None)
-    if span := _SPAN.search(query):
-        newest = date.fromisoformat(as_of.newest_day(view.snapshot) or "0001-12-31")
-        since = f"{newest - timedelta(days=30 if span[0].lower() == 'month' else 6)}"
-    topic = " ".join(_DAY.sub("", topic).split())
+    topic = " ".join(_MONTH.sub("", _DAY.sub("", topic)).split())
     of_all = _OF_RANKINGS.issuperset(words_of(topic)) and not topic_in(topic, view)
-    return "" if of_all else topic, since
+    newest = date.fromisoformat(as_of.newest_day(view.snapshot) or "0001-12-31")
+    return "" if of_all else topic, _since(query, newest)
+
+
+def _since(query: str, newest: date) -> str | None:
+    """Return the UTC day from which on a query asks; a month without a year is the last such."""
+    if span := _SPAN.search(query):
+        return f"{newest - timedelta(days=30 if span[0].lower() == 'month' else 6)}"
+    if named := _MONTH.search(query):
+        number = _MONTHS.index(named[1][:3].lower()) + 1
+        year = int(named[2] or newest.year - (number > newest.month))
+        return f"{year:04}-{number:02}-01"
+    return next(filter(is_day, _DAY.findall(query)), None)
 
 
 def topic_in(text: str, view: View) -> tuple[str, str | None] | None:
