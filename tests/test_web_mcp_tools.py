@@ -412,9 +412,9 @@ def test_who_is_missing_and_what_failed_is_told(tied: Flask) -> None:
 
 
 def test_all_detail_has_the_list_of_each_assistant(tied: Flask) -> None:
-    """As lines of the text too, in place of the reasons."""
+    """As lines of the text too, each with its reason for its first place."""
     full = text_of(tied, "get_best_in_category", slug="drill", detail="full")
-    assert "\nA: 1. Acme, 2. Bolt, 3. Core." in full
+    assert "\nA: 1. Acme (“A on Acme”), 2. Bolt, 3. Core." in full
     assert "\nA: " not in text_of(tied, "get_best_in_category", slug="drill")
 
 
