@@ -34,8 +34,8 @@ class LineIndex(Struct, frozen=True):
 
     ``models`` are the present names of those who were asked, ``ids`` the polls' ids as numbers.
     ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets, ``line`` counts from 1.
-    ``withheld`` has by position why a line is withheld, ``outcomes`` a count by model and outcome;
-    ``invented`` counts the polls of sample assistants.
+    ``withheld`` has by position why a line is withheld, ``outcomes`` a count by model and outcome,
+    as recorded, withheld or not;    ``invented`` counts the polls of sample assistants.
     ``open_entries`` are those by which lines of open days would be closed.
     """
 
@@ -52,7 +52,10 @@ class LineIndex(Struct, frozen=True):
     open_entries: tuple[LedgerEntry, ...] = ()
 
     def newest(self, model: str | None, limit: int, before: int | None = None) -> list[int]:
-        """Return the newest positions first: of one model, and ``before`` one, where given."""
+        """Return at most ``limit`` positions, newest first.
+
+        They are those of one assistant, and older than the position ``before``, where given.
+        """
         positions = range((len(self.models) if before is None else before) - 1, -1, -1)
         if model is None:
             return list(positions[:limit])
@@ -80,7 +83,7 @@ class CategoryHistory(Struct, frozen=True):
     ``signatures`` are those of the files when they were read, ``None`` for a file that is not
     there. ``poll_states`` are of all polls, withheld ones too. While a file cannot be read or has
     lost lines, ``signatures`` itself is ``None``, and so is ``poll_states``; the other fields keep
-    their last values, or are empty if this basis would give others.
+    their last values, or are empty where an edit since then would change them.
     """
 
     signatures: tuple[Signature | None, ...] | None
@@ -110,9 +113,9 @@ def read_category(
     """Read the history files of a category; ``before`` is the last reading of them."""
     logs = [read(file) for file in basis.files]
     stored, problems = sound_polls(logs, basis.withheld)
-    unread = losses(logs)
-    damage = tuple(dict.fromkeys([*unread, *problems]))
-    if unread:  # what was known stays, unless an edit has made it another answer
+    lost = losses(logs)
+    damage = tuple(dict.fromkeys([*lost, *problems]))
+    if lost:  # what was known stays, unless an edit has made it another answer
         if before is None or not before.holds(basis, names):
             return CategoryHistory(None, basis, damage)
         if before.signatures is None and before.damage == damage:
@@ -162,7 +165,7 @@ def history_files(slug: str, categories: Mapping[str, Category]) -> list[str]:
 
 def losses(logs: Iterable[Log]) -> list[Problem]:
     """Return the problems of the files that cannot be read or have lost lines."""
-    return [problem for log in logs if log.unread for problem in log.problems]
+    return [problem for log in logs if log.is_lost for problem in log.problems]
 
 
 def deleted_slugs(catalogue: Catalogue, files: Iterable[str]) -> set[str]:
@@ -188,8 +191,8 @@ def from_the_future(
 def doubt_clock(ahead: Mapping[str, str], polled: int, now: datetime) -> str | None:
     """Return a sentence that doubts this machine's clock, where it is likelier wrong than records.
 
-    ``ahead`` has the newest poll's time of each category where that is later than now. It is the
-    clock if these are several, or all of those that were ``polled``.
+    ``ahead`` has the newest poll's time of each category where that is later than now. It is
+    doubted where several categories are ahead, or the only one of those ``polled``.
     """
     if not ahead or len(ahead) == 1 < polled:
         return None
@@ -225,23 +228,23 @@ def sound_polls(
     """
     problems = [problem for log in logs for problem in log.problems]
     files = [log.file for log in logs]
-    counted: dict[str, PollLine] = {}
+    sound: dict[str, PollLine] = {}
     for log in logs:
         before: PollLine | None = None
         for stored in log.polls:
-            if why := _fault(stored, files, counted, before, withheld):
+            if why := _fault(stored, files, sound, before, withheld):
                 problems.append(damaged_line(log.file, stored.line, why))
                 continue
-            counted[stored.poll.id] = stored
+            sound[stored.poll.id] = stored
             if stored.poll.id not in withheld:
                 before = stored
-    return list(counted.values()), problems
+    return list(sound.values()), problems
 
 
 def _fault(
     stored: PollLine,
     files: Sequence[str],
-    counted: Mapping[str, PollLine],
+    sound: Mapping[str, PollLine],
     before: PollLine | None,
     withheld: Container[str],
 ) -> str | None:
@@ -250,7 +253,7 @@ def _fault(
     if poll.slug not in files:
         what = f'"{poll.slug}"' if is_slug(poll.slug) else "something else"
         return f"it is a poll of {what}, which is not what this file is about"
-    if first := counted.get(poll.id):
+    if first := sound.get(poll.id):
         return f"its id stands already in line {first.line} of history/{first.file}.jsonl"
     if before and poll.polled_at < before.poll.polled_at and poll.id not in withheld:
         return (

@@ -73,7 +73,7 @@ class Log(Struct, frozen=True):
     open_entries: tuple[LedgerEntry, ...] = ()
 
     @property
-    def unread(self) -> bool:
+    def is_lost(self) -> bool:
         """True if the file cannot be read, or has lost lines: nobody knows what it held."""
         return self.signature is None and bool(self.problems)
 
@@ -263,14 +263,14 @@ class History:
         now: str,
         *,
         withheld: Collection[str] = (),
-        beside: Sequence[str] = (),
+        former_files: Sequence[str] = (),
     ) -> tuple[Poll, ...]:
         """Make polls of one category durable, then return them with their times and ids.
 
         ``now`` is RFC 3339 in UTC. No record's time is before that of the newest poll in the file,
-        damaged and ``withheld`` ones aside. If a line of this file or one ``beside`` it has the
-        same id already, the time is moved on. One write and one fsync; when this returns, the
-        records survive a power cut.
+        damaged and ``withheld`` ones aside. If a line of this file, or of the category's
+        ``former_files``, has the same id already, the time is moved on. One write and one fsync; when
+        this returns, the records survive a power cut.
 
         Raises:
             HistoryError: nothing was acknowledged, and the sentence says why.
@@ -278,13 +278,13 @@ class History:
         slug = polls[0].slug
         path = self.path(slug)
         with self._writing(path):
-            others = [read_regular(path) for path in map(self.path, beside) if path.exists()]
+            others = [read_regular(path) for path in map(self.path, former_files) if path.exists()]
             with self._locked(path) as handle:
                 data, unfinished = _clean_end(handle, path)
                 if not data:  # the file's name, and its directory's, must last before a record does
                     sync_directory(self._directory)
                     sync_directory(self._directory.parent)
-                time = max(now, _last_time(data, (slug, *beside), withheld))
+                time = max(now, _last_time(data, (slug, *former_files), withheld))
                 self._check_day_open(time)
                 sealed = _seal(polls, time, b"".join([*others, data]))
                 lines = unfinished + b"".join(line for _, line in sealed)
@@ -308,10 +308,10 @@ class History:
 
     @contextmanager
     def _writing(self, path: Path) -> Iterator[None]:
-        """Keep days from being closed meanwhile, and check the ledger; every failure is one error.
+        """Keep days from being closed meanwhile, and check the ledger.
 
         Raises:
-            HistoryError: writing failed, or must not be begun.
+            HistoryError: writing failed, for whatever reason, or must not be begun.
         """
         if path in self._broken:
             raise HistoryError(f"{path.name}: an earlier write failed; restart after a disk check")

@@ -58,13 +58,13 @@ class LedgerEntry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     reason: str | None = None
 
     @property
-    def reach(self) -> tuple[int, int, str]:
+    def extent(self) -> tuple[int, int, str]:
         """The extent of the file, whatever the day: lines, bytes and chain."""
         return self.lines, self.bytes, self.chain
 
 
 class Head(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """A closed day: how many files and lines the ledger then covers, and the ledger's own chain.
+    """A closed day: how many files and lines the ledger then covers, and its own chain, the root.
 
     One with ``reopened`` closes nothing: by a person's word the day and all later ones are open
     again.
@@ -102,7 +102,7 @@ def link(chain: str, digest: bytes) -> str:
 
 
 def extend(entry: LedgerEntry, line: Stamp) -> LedgerEntry:
-    """Return how far a file reaches with one more line; one without a day is of its day before."""
+    """Return a file's entry with one more line; a line without a day takes that of the entry."""
     digest, size, day = line
     chain, end = link(entry.chain, digest), entry.bytes + size + 1
     return LedgerEntry(day or entry.day, entry.file, entry.lines + 1, end, chain)
@@ -151,7 +151,7 @@ class Ledger(Struct):
     def holds(self, file: str, lines: Sequence[Stamp]) -> bool:
         """Return whether a file begins with the lines to which its newest entry commits."""
         last = self.last(file)
-        return reduce(extend, lines[: last.lines], empty_entry(file)).reach == last.reach
+        return reduce(extend, lines[: last.lines], empty_entry(file)).extent == last.extent
 
     def open_entries(self, file: str, lines: Iterable[Stamp]) -> list[LedgerEntry]:
         """Return the entries by which a file's open lines would be closed, oldest day first.
@@ -172,7 +172,7 @@ class Ledger(Struct):
         return entries
 
     def take_entry(self, entry: LedgerEntry) -> None:
-        """Take in the next line of the ledger; what came before an acceptance is not counted."""
+        """Take in the next line of the ledger; an acceptance replaces what its file had before."""
         self.lines += entry.lines - self.last(entry.file).lines
         self.root = link(self.root, sha256(msgspec.json.encode(entry)).digest())
         self.newest[entry.file] = entry

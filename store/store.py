@@ -173,7 +173,7 @@ def append(
 ) -> tuple[Poll, ...]:
     """Append polls of one category to its history; see :meth:`History.append`."""
     files = history_files(polls[0].slug, catalogue.categories)
-    return history.append(polls, now, withheld=catalogue.withheld, beside=files[:-1])
+    return history.append(polls, now, withheld=catalogue.withheld, former_files=files[:-1])
 
 
 def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
@@ -205,8 +205,13 @@ def _tell_edits(before: Snapshot, after: Snapshot) -> None:
                 slug,
             )
     old, new = _addresses(before), _addresses(after)
-    if count := len({place[1][0] for place in old if new.get(place, old[place]) != old[place]}):
-        names = "1 name" if count == 1 else f"{count:,} names"
+    moved = {
+        name
+        for (category, (name, domain)), slug in old.items()
+        if new.get((category, (name, domain)), slug) != slug
+    }
+    if moved:
+        names = "1 name" if len(moved) == 1 else f"{len(moved):,} names"
         log.warning("an edit moved %s to other products; see `flask check`", names)
 
 

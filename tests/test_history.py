@@ -159,8 +159,8 @@ class TestAppending:
         twin = polls("A")[0]
         log.path("former").write_bytes(encode_line(twin, NOW)[1])
         appended = [
-            *log.append([twin, twin], NOW, beside=["former"]),
-            *log.append([twin], NOW, beside=["former"]),
+            *log.append([twin, twin], NOW, former_files=["former"]),
+            *log.append([twin], NOW, former_files=["former"]),
         ]
         assert [poll.polled_at for poll in appended] == [
             "2026-11-02T06:00:01Z",
@@ -692,5 +692,5 @@ def test_a_redacted_line_stands_for_no_line_of_the_data_directory(tmp_path: Path
     path.write_bytes(b"".join(lines))
     Proof(data).close("2026-01-02")
     path.write_bytes(forged)
-    assert History(data / "history").read("crm-software").unread
+    assert History(data / "history").read("crm-software").is_lost
     assert History(data / "history", published=True).read("crm-software").polls

@@ -216,11 +216,11 @@ def test_an_accepted_loss_excuses_no_other(tmp_path: Path) -> None:
     assert len(history.read("crm-software").polls) == 2
     first = path.read_bytes().splitlines(keepends=True)[0]
     path.write_bytes(first)
-    assert history.read("crm-software").unread
+    assert history.read("crm-software").is_lost
     command(data, "check", "--accept-history", "crm-software", "--reason", "disk")
     history.signatures()
-    assert not history.read("crm-software").unread
+    assert not history.read("crm-software").is_lost
     append(data, [answered("A", ["y"], "2026-11-20T06:00:00Z")])
     assert len(history.read("crm-software").polls) == 2
     path.write_bytes(first)
-    assert history.read("crm-software").unread
+    assert history.read("crm-software").is_lost

@@ -92,7 +92,7 @@ def _accept(directory: Path, slugs: Sequence[str], reason: str) -> None:
     for slug in slugs:
         if slug not in files:
             raise click.UsageError(f'No history was ever seen of "{slug}".')
-    lost = [slug for slug in sorted(files) if history.fault or history.read(slug).unread]
+    lost = [slug for slug in sorted(files) if history.fault or history.read(slug).is_lost]
     accepted = [slug for slug in dict.fromkeys(slugs or lost) if slug in lost]
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     is_needed = accepted or history.fault

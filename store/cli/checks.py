@@ -137,7 +137,7 @@ def in_history(
         of_samples += sum(poll.is_invented for poll in polls)
         ids.update(poll.id for poll in polls)
         newest |= {line.file: line.poll.polled_at for line in stored}
-        newest |= {log.file: _UNKNOWN for log in logs if log.unread}
+        newest |= {log.file: _UNKNOWN for log in logs if log.is_lost}
         if slug in catalogue.categories:
             yield from _rewording(slug, polls, catalogue, files)
     polled = sum(any(map(newest.get, own)) for own in files_of.values())

@@ -63,7 +63,7 @@ def _find(directory: Path, poll_id: str) -> Poll:
         for stored in log.polls:
             if stored.poll.id == poll_id:
                 return stored.poll
-        unread += log.problems if log.unread else ()
+        unread += log.problems if log.is_lost else ()
     refuse(f'No poll that can be read has the id "{poll_id}"', unread)
     raise click.ClickException(
         f'No poll has the id "{poll_id}"; ids stand in /api/v1/history and on the pages of polls.'

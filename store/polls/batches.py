@@ -326,7 +326,7 @@ def _notes(history: History, slug: str) -> set[str]:
         HistoryError: the file cannot be read.
     """
     log = history.read(slug)
-    if log.unread:
+    if log.is_lost:
         raise HistoryError(str(log.problems[0]))
     return {note for stored in log.polls for note in stored.poll.notes}
 

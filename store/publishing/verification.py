@@ -161,7 +161,7 @@ def check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
     first = 0
     for entry, closed in entries:
         there = after[min(entry.lines, len(lines))]
-        fits = there.reach == entry.reach
+        fits = there.extent == entry.extent
         if not entry.accepted:  # an acceptance lists what is there, whenever it came
             _check_times(stamps[first : entry.lines], first, closed, where)
             day = max(there.day, ledger.day_after(closed))
