@@ -269,8 +269,8 @@ class History:
 
         ``now`` is RFC 3339 in UTC. No record's time is before that of the newest poll in the file,
         damaged and ``withheld`` ones aside. If a line of this file, or of the category's
-        ``former_files``, has the same id already, the time is moved on. One write and one fsync; when
-        this returns, the records survive a power cut.
+        ``former_files``, has the same id already, the time is moved on. One write and one fsync;
+        when this returns, the records survive a power cut.
 
         Raises:
             HistoryError: nothing was acknowledged, and the sentence says why.

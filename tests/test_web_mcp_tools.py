@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import answered, app_over, failed, write_data
+from builders import answered, app_over, failed, withhold, write_data
 from flask import Flask
 from mcp_rankings import call, legacy, write_rankings
 
@@ -409,6 +409,17 @@ def test_who_is_missing_and_what_failed_is_told(tied: Flask) -> None:
     """An assistant without a counted answer, and a poll that counts nowhere."""
     assert " No counted answer of: C." in text_of(tied, "get_best_in_category", slug="drill")
     assert ": failed: " in text_of(tied, "get_poll_history", slug="drill")
+
+
+def test_withheld_answers_are_counted(tmp_path: Path) -> None:
+    """Apart from failures, of one assistant as of all."""
+    first, second = answered("A", ["Acme"]), answered("B", ["Bolt"])
+    data = write_data(tmp_path / "data", models="AB", polls=[first, second])
+    withhold(data, first.id)
+    app = app_over(data)
+    for model, counts in ((None, "of which 0 failed and 1 is withheld,"), ("B", "0 failed,")):
+        text = text_of(app, "get_poll_history", slug="crm-software", model=model)
+        assert counts in text
 
 
 def test_all_detail_has_the_list_of_each_assistant(tied: Flask) -> None:

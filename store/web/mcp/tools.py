@@ -173,13 +173,14 @@ def get_poll_history(view: View, query: queries.HistoryCall) -> dict[str, Any]:
     model = lookup.model_parameter(view, query.model)
     part = queries.HistoryQuery(slug=slug, model=model, limit=query.limit, before=query.before)
     polls = history.get_history(view, part).value
-    outcomes = view.snapshot.line_indexes[slug].outcomes
-    counts = {key: n for key, n in outcomes.items() if model in (None, key[0])}
+    index = view.snapshot.line_indexes[slug]
+    counts = {key: n for key, n in index.outcomes.items() if model in (None, key[0])}
     return {
         "slug": slug,
         "model": model,
         "total": sum(counts.values()),
         "failed": sum(n for (_, outcome), n in counts.items() if outcome != "answered"),
+        "withheld": sum(model in (None, index.models[i]) for i in index.withheld),
         "nextBefore": polls.cursor,
         "polls": [msgspec.json.decode(line) for line in polls.lines],
     }
