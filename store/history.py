@@ -78,7 +78,7 @@ class Log(Struct, frozen=True):
         return self.signature is None and bool(self.problems)
 
 
-class _Known(Struct, frozen=True):
+class _LinesRead(Struct, frozen=True):
     """The whole lines that were read of a file: how many, their bytes, and a hash of these.
 
     ``accepted`` is the loss that was accepted last when they were read.
@@ -90,7 +90,7 @@ class _Known(Struct, frozen=True):
     accepted: LedgerEntry | None
 
     @classmethod
-    def of(cls, data: bytes, accepted: LedgerEntry | None) -> "_Known":
+    def of(cls, data: bytes, accepted: LedgerEntry | None) -> "_LinesRead":
         """Return what is known of a file once it was read."""
         lines = data[: data.rfind(b"\n") + 1].rstrip(b"\n")  # empty ones at the end may go
         return cls(lines.count(b"\n") + 1, len(lines), hash(lines), accepted)
@@ -115,7 +115,7 @@ class History:
         self._proof = Proof(directory.parent)
         self._proof_signatures: object = None
         self._broken: set[Path] = set()
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _LinesRead] = {}
         """What was last read of each file: no ledger has the lines of open days yet."""
 
     def path(self, slug: str) -> Path:
@@ -168,7 +168,7 @@ class History:
         if problem := problem or self._loss_since_read(slug, data if status else None, known):
             return Log(slug, problems=(problem,))
         if stamps:
-            self._known[slug] = _Known.of(data, self.ledger.accepted.get(slug))
+            self._known[slug] = _LinesRead.of(data, self.ledger.accepted.get(slug))
         if status is None:
             return Log(slug)
         polls: list[PollLine] = []
@@ -225,7 +225,7 @@ class History:
         return Problem(f"history/{slug}.jsonl", 1, 1, message)
 
     def _loss_since_read(
-        self, slug: str, data: bytes | None, known: "_Known | None"
+        self, slug: str, data: bytes | None, known: "_LinesRead | None"
     ) -> Problem | None:
         """Return a problem if a file, ``None`` without one, lacks what is ``known`` of it."""
         if known is None or known.is_in(data or b""):

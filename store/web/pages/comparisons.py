@@ -13,7 +13,7 @@ MOST_EXAMPLES = 10
 """Rankings with both products that a sentence names."""
 
 
-class TwoProducts(Query, frozen=True, kw_only=True):
+class ComparisonQuery(Query, frozen=True, kw_only=True):
     """Two products."""
 
     a: FreeText = ""
@@ -21,7 +21,7 @@ class TwoProducts(Query, frozen=True, kw_only=True):
 
 
 @page("/compare", "compare.html")
-def compare(view: View, query: TwoProducts) -> dict[str, Any]:
+def compare(view: View, query: ComparisonQuery) -> dict[str, Any]:
     """Compare two products; without both, show a form to choose them."""
     texts = {"a": query.a.strip(), "b": query.b.strip()}
     one, other = (lookup.product_named(text, view) for text in texts.values())

@@ -25,20 +25,20 @@ NEVER = "1970-01-01T00:00:00Z"
 """The time of a feed without any answer."""
 
 
-class FeedPage(Query, frozen=True, kw_only=True):
+class FeedQuery(Query, frozen=True, kw_only=True):
     """A part of a feed: what is older than a change, if given."""
 
     before: PollId | None = None
 
 
-class FeedOf(FeedPage, frozen=True, kw_only=True):
+class FeedOf(FeedQuery, frozen=True, kw_only=True):
     """A part of the feed of a category."""
 
     slug: Slug
 
 
 @page("/feeds/changes.atom", "feed.atom.xml", media_type=ATOM)
-def changes_atom(view: View, query: FeedPage) -> dict[str, Any]:
+def changes_atom(view: View, query: FeedQuery) -> dict[str, Any]:
     """Show the changes of all categories."""
     answered = [aggregate.last_success for aggregate in view.snapshot.summary.living]
     return {
@@ -50,7 +50,7 @@ def changes_atom(view: View, query: FeedPage) -> dict[str, Any]:
 
 
 @resource("/feeds/changes.json", JSON_FEED)
-def changes_json(view: View, query: FeedPage) -> bytes:
+def changes_json(view: View, query: FeedQuery) -> bytes:
     """Return the same as JSON Feed."""
     part = _changes(view, query, "feeds/changes.json")
     feed = {
@@ -67,7 +67,7 @@ def changes_json(view: View, query: FeedPage) -> bytes:
     return msgspec.json.encode(feed)
 
 
-def _changes(view: View, query: FeedPage, path: str) -> dict[str, Any]:
+def _changes(view: View, query: FeedQuery, path: str) -> dict[str, Any]:
     """Return a part of the feed of all changes, with the root over all present lines."""
     present = view.snapshot.provisional_head
     return {
@@ -104,7 +104,7 @@ def category_atom(view: View, query: FeedOf) -> dict[str, Any]:
 ROUTES: tuple[Route, ...] = (changes_atom, changes_json, category_atom)
 
 
-def _part(view: View, query: FeedPage, changes: Sequence[Change], address: str) -> dict[str, Any]:
+def _part(view: View, query: FeedQuery, changes: Sequence[Change], address: str) -> dict[str, Any]:
     """Return the items of a part of a feed, its address and that of the next part, if any."""
     places = (i for i, change in enumerate(changes, 1) if change.poll == query.before)
     start = next(places, len(changes)) if query.before else 0

@@ -27,21 +27,21 @@ SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
 
 
-class MaybeSearch(Query, frozen=True, kw_only=True):
+class SearchPageQuery(Query, frozen=True, kw_only=True):
     """A search, or every ranking, or those of one level."""
 
     q: Text | None = None
     level: Level | None = None
 
 
-class Since(Query, frozen=True, kw_only=True):
+class ChangesPageQuery(Query, frozen=True, kw_only=True):
     """The changes since a day."""
 
     since: Day | None = None
 
 
 @page("/changes", "changes.html", alternate=lambda view, _: view.at.changes())
-def changes(view: View, query: Since) -> dict[str, Any]:
+def changes(view: View, query: ChangesPageQuery) -> dict[str, Any]:
     """Show the newest flips of a #1 by day, or those since a day."""
     summary, since = view.snapshot.summary, query.since
     later = [c for c in summary.changes if since is None or c.current_at[:10] >= since]
@@ -112,12 +112,12 @@ def suggest(view: View, query: SearchQuery) -> bytes:
     return msgspec.json.encode([{"title": title, "path": path} for title, path in suggestions])
 
 
-def _json_of_search(view: View, query: MaybeSearch) -> str:
+def _json_of_search(view: View, query: SearchPageQuery) -> str:
     return view.at.search(query.q) if query.q else view.at.api("categories.json")
 
 
 @page("/search", "search.html", basis=search_basis, alternate=_json_of_search)
-def search(view: View, query: MaybeSearch) -> dict[str, Any]:
+def search(view: View, query: SearchPageQuery) -> dict[str, Any]:
     """Show what fits a query; without one, every category, or those of one level."""
     if query.q is None:
         summary = view.snapshot.summary
