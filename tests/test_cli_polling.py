@@ -367,7 +367,7 @@ def test_nothing_is_asked_while_models_json_has_mistakes(
         (
             {"usd_per_million_input": None},
             ("--max-usd", "5"),
-            "GPT: a limit of money needs usd_per",
+            "GPT: a spending limit needs usd_per",
         ),
     ],
 )

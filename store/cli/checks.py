@@ -115,7 +115,7 @@ def _listed_in_topics(catalogue: Catalogue) -> Iterator[tuple[JsonPath, str]]:
 def in_history(
     history: History, catalogue: Catalogue, files: Files, now: datetime
 ) -> Iterator[Problem]:
-    """Yield lines that are damaged or yet to come, and what the others say of other files."""
+    """Yield lines that are damaged or yet to come, and where sound lines contradict other files."""
     models: Counter[str] = Counter()
     of_samples = 0
     newest = dict.fromkeys(history.signatures(), "")
@@ -160,7 +160,7 @@ def in_history(
 
 
 def _without_text(named: Mapping[str, PollLine], catalogue: Catalogue) -> Iterator[Problem]:
-    """Yield which instruments a line names, and no file says what they are."""
+    """Yield the instruments that a line names and no file describes."""
     for instrument in sorted(named.keys() - catalogue.instruments.keys()):
         first = named[instrument]
         message = (

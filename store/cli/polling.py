@@ -27,7 +27,7 @@ from store.history import History, HistoryError
 from store.ledger import DayClosing
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED
 from store.polls.clocks import EARLIEST, Clock, utc_now
-from store.polls.due import Pair, PollingReader, levels
+from store.polls.due import Pair, PollingReader, describe_levels
 from store.polls.poller import Plan, take_turn
 from store.polls.schedule import confirmed_time, other_owner
 from store.polls.session import ANSWERED, NOT_ASKED, SKIPPED, PollSession, Summary, in_usd
@@ -80,7 +80,7 @@ def instant(value: str) -> datetime:
     "--samples",
     type=click.IntRange(1, MAX_SAMPLES),
     metavar="N",
-    help="Ask each so often; with --due until its round has N answers.  "
+    help="Ask each so often; with --due until its series has N answers.  "
     "[default: once; with --due as site.json says]",
 )
 @click.option("--model", "models", multiple=True, metavar="NAME", help="Ask only this assistant.")
@@ -125,7 +125,7 @@ def poll(  # noqa: PLR0913 - a command's options
     the price, and answered within a day. The same command, or a server that polls, collects the
     answers.
 
-    Exits with 0 when all is fine (also when a limit of money is reached), with 1 when something
+    Exits with 0 when all is fine (also when a spending limit is reached), with 1 when something
     is wrong that needs a person, and with 2 when the command is called in a wrong way.
     """
     if not any((slugs, due, everything, until_clear, show, cancel, attempt)):
@@ -215,7 +215,7 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     is_well = summarise(results, "no batch is on its way" if plan.cancel else "nothing was asked")
     if until_clear:
         current_app.extensions["store"].reload()
-        click.echo(levels(pairs, _certainties()))
+        click.echo(describe_levels(pairs, _certainties()))
     return is_well and not state.unread
 
 
@@ -371,7 +371,7 @@ def stopping(stop: threading.Event) -> Iterator[None]:
 
 
 def summarise(results: Mapping[str, Summary], idle: str) -> bool:
-    """Say what came of each assistant, ``idle`` of one with nothing to tell, and of all.
+    """Print what came of each assistant, ``idle`` where nothing did, then the totals.
 
     Returns whether nothing needs a person.
     """
@@ -390,8 +390,8 @@ def summarise(results: Mapping[str, Summary], idle: str) -> bool:
         for sentence in dict.fromkeys(summary.wrong):
             click.echo(f"  {sentence}")
         total += summary.outcomes
-        is_of_no_use = not summary.reasons.keys().isdisjoint(NEEDS_A_PERSON)
-        is_well &= not (is_of_no_use or summary.pause or summary.fault or summary.wrong)
+        is_blocked = not summary.reasons.keys().isdisjoint(NEEDS_A_PERSON)
+        is_well &= not (is_blocked or summary.pause or summary.fault or summary.wrong)
     interrupted = total["interrupted"]
     failed = sum(n for name, n in total.items() if name not in (ANSWERED, *NOT_ASKED)) - interrupted
     sent = sum(summary.batched for summary in results.values())

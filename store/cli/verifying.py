@@ -138,7 +138,7 @@ def _verify_data(source: Path, witnesses: Sequence[Head], work: Path) -> str:
     proof, history = Folder(source / FOLDER), Folder(source / "history")
     journal, names = read_ledger(proof, witnesses), history.names()
     files = {name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl")}
-    # A file that the ledger knows and that is gone is read as empty, and so missed.
+    # A file that the ledger knows and that is gone is read as empty: its lines are missing.
     for file in sorted(files | journal.entries.keys()):
         text = history.read(f"{file}.jsonl") if file in files else b""
         check_file(journal, file, text, f"history/{file}.jsonl")

@@ -1,4 +1,4 @@
-"""The question as it is put, and from a model's text to an answer, or to a failure that says why.
+"""The prompt, and the parser from a model's text to an answer, or to a failure that says why.
 
 Nothing is ever guessed. The text is cleaned once, here, and escaped wherever it is shown. One
 attempt is made to find the JSON object in a text that holds more; every mending leaves a note

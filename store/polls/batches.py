@@ -38,7 +38,7 @@ WORTH_ANOTHER = 50
 """Due pairs of an assistant that are worth another batch while one is on its way."""
 MOST_ITEMS = 200
 """Questions of one batch: at most some 4 USD are reserved at a time, and one that is stuck holds
-back a seventh of a round. Providers take 50,000 and more."""
+back a seventh of all categories. Providers take 50,000 and more."""
 CANCEL_AFTER = timedelta(hours=26)
 """When a batch is cancelled, so that what is left is asked directly: providers promise 24 hours,
 and need a while to put the results together."""
@@ -79,7 +79,7 @@ def follow_batches(
 
 
 def _fail(session: PollSession, batch: Batch, why: str, spent: int) -> None:
-    """Write down that a batch is over, then let the budget have what it did not cost."""
+    """Write down that a batch is over, then release what it did not cost of its reserve."""
     session.batches.write(batch.failed(rfc3339(session.clock.now()), why, spent))
     owner = batch.owner(session.catalogue)
     session.budget.settle_batch(batch.intended_at[:10], batch.reserved, spent, owner)

@@ -73,9 +73,9 @@ class Clock:
         )
 
     def compare(self, date: datetime | None, began: datetime, name: str) -> str | None:
-        """Remember the ``Date`` of a reply to the assistant of this name.
+        """Hold the ``Date`` of a reply from an assistant's provider against our clock.
 
-        Returns a sentence if it does not fit the attempt's time.
+        Returns a sentence if it does not fit the attempt's time, and remembers that.
         """
         # a provider without a clock of its own says nothing of ours
         if date is None or not EARLIEST <= date < LATEST:

@@ -142,7 +142,7 @@ class PollingState(Struct, frozen=True):
         return [pair for time, _, pair in sorted(times, key=lambda t: t[:2]) if time <= now]
 
     def rest_of_series(self, pairs: Sequence[Pair], site: Site, now: datetime) -> list[Pair]:
-        """Return pairs that are due, each as often as its round takes answers."""
+        """Return pairs that are due, each as often as its series still lacks answers."""
         return [pair for p in pairs for pair in [p] * max(lacking(site, self.of(p), now), 1)]
 
     def longest_waiting_first(self, pairs: Iterable[Pair]) -> list[Pair]:
@@ -157,7 +157,9 @@ class PollingState(Struct, frozen=True):
     def unclear(
         self, pairs: Iterable[Pair], most: int, certainties: Mapping[str, Certainty], today: str
     ) -> list[Pair]:
-        """Return the pairs to ask once more on a UTC day where no lead is clear, open ones first.
+        """Return the pairs whose category has no clear lead, to be asked once more ``today``.
+
+        Open ones come first.
 
         Left out are those polled on that day, for repeats of a day tell nothing of others, and
         those whose assistant has answers of ``most`` days already. A level may be looked at every
@@ -179,7 +181,7 @@ def level_of(pair: Pair, certainties: Mapping[str, Certainty]) -> Level:
     return certainty.level if certainty else UNMEASURED
 
 
-def levels(pairs: Iterable[Pair], certainties: Mapping[str, Certainty]) -> str:
+def describe_levels(pairs: Iterable[Pair], certainties: Mapping[str, Certainty]) -> str:
     """Return how many categories have each level, for people."""
     counts = Counter({pair.slug: level_of(pair, certainties) for pair in pairs}.values())
     parts = [f"{counts[level]} {level}" for level in (CLEAR, *URGENCY) if counts[level]]

@@ -50,8 +50,8 @@ class Plan(Struct, kw_only=True):
 
     ``waiting``: exactly these pairs, emptied while asking, never in batches. ``None``: whatever is
     due in ``slugs`` (empty: everywhere), in a batch where the assistant takes batches.
-    ``gathers``: while a batch is on its way, what falls due waits until ``WORTH_ANOTHER`` are; each
-    would else be a batch of its own.
+    ``gathers``: while a batch is on its way, what falls due waits until it is ``WORTH_ANOTHER``
+    pairs; each would else be a batch of its own.
     ``probes_pause``: ask a paused assistant one question all the same, unless the provider named
     the end of the pause.
     ``follow``: look after the assistant's batches first. ``cancel``: end them, and ask nothing.

@@ -50,11 +50,11 @@ STOP_TIMEOUT = 8.0
 HOUR = 3600.0
 """Seconds without polls after a fault of the program: it may be met again, and paid for."""
 LATE_TICKS = 10
-"""Ticks without a run of ``_look``, and at least a minute, after which health says so."""
+"""Ticks without ``_look``, and at least a minute, after which health says that nobody polls."""
 
 
 def begin(extensions: dict[str, Any], *signals: signal.Signals) -> Schedule:
-    """Stand by to poll as an app is set, until one of these signals, and tell health of it."""
+    """Start the schedule of an app, to be stopped by these signals; health sees its state."""
     schedule = Schedule(extensions["store"], extensions["settings"])
     extensions["scheduler"] = schedule.status
     schedule.stop_on(*signals)
@@ -84,7 +84,7 @@ class Schedule:
         self._fault: str | None = None
         self._blocker: Problem | None = None
         self._statuses: dict[str, AssistantStatus] = {}
-        logging.getLogger("apscheduler").setLevel(logging.ERROR)  # each round has a line of ours
+        logging.getLogger("apscheduler").setLevel(logging.ERROR)  # each turn has a line of ours
         # a pool for 64 assistants at once; a look that is late is made all the same
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
@@ -228,7 +228,7 @@ class Schedule:
     def _take_turn(self, status: AssistantStatus) -> None:
         """Take a turn with one assistant and log what came of it.
 
-        It asks so little that a round of all categories is spread over a day.
+        It asks so little that one pass over all categories is spread over a day.
         """
         catalogue = self._store.snapshot.catalogue
         answers = len(catalogue.categories) * most_answers(catalogue.site)
@@ -254,7 +254,7 @@ class Schedule:
 class AssistantStatus(Struct):
     """The state of an assistant when its job last looked after it, with the summary of that turn.
 
-    ``faults`` need a person: the sentence of the log, and one that anybody may read. What is wrong
+    ``faults`` need a person: by the sentence of the log, one that anybody may read. What is wrong
     with batches is one of them from the second turn on: a connection may fail once.
     """
 

@@ -28,8 +28,8 @@ from store.text import rfc3339
 
 SHORT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 RECORD_SECONDS = 10
-"""Seconds for which it is tried to record what was paid for while no file can be opened: other
-questions of the process, on their way, soon give theirs back."""
+"""Seconds for which recording what was paid for is tried again while the process has too many open
+files: its other questions soon close theirs."""
 
 ANSWERED = "answered"
 IN_BATCH = "in a batch on its way"
@@ -43,7 +43,7 @@ class Summary(Struct):
     """The outcomes of an assistant's questions in the turns so far.
 
     ``outcomes`` counts them by name, ``reasons`` has the first sentence for each name. ``pause``
-    says why it is left alone, ``limit`` which limit of money is reached, ``fault`` what keeps it
+    says why it is left alone, ``limit`` which spending limit is reached, ``fault`` what keeps it
     from being asked; ``usd`` is what its answers cost, ``unknown_usd`` what is taken for requests
     whose cost nobody knows. ``due`` counts pairs that were due, ``batched`` those of them that
     were sent in batches. ``skipped`` are pairs whose history cannot be read or written, ``wrong``
@@ -133,16 +133,16 @@ class PollSession:
         self._record = record
 
     def check_prices(self, assistant: Assistant) -> None:
-        """Raise ``SettingsError`` if an assistant cannot be paid under a limit of money."""
+        """Raise ``SettingsError`` if an assistant cannot be paid under a spending limit."""
         is_limited = (self.budget.daily_usd, self.budget.run_usd) != (None, None)
         if is_limited and (missing := missing_prices(assistant)):
-            needed = f"a limit of money needs {listed(missing)} in models.json"
+            needed = f"a spending limit needs {listed(missing)} in models.json"
             raise SettingsError(f"{assistant.name}: {needed}")
 
     def share_among(
         self, assistants: Iterable[Assistant], state: PollingState, time: datetime
     ) -> None:
-        """Divide limits of money among those that can be asked by then, for equally many questions.
+        """Divide spending limits among those that can be asked by then, for equally many questions.
 
         They take categories in the same order, too: else one-sided rankings would follow.
         """
@@ -184,7 +184,7 @@ class PollSession:
         )
 
     def can_be_asked(self, assistant: Assistant, state: PollingState, time: datetime) -> bool:
-        """Return whether it lacks nothing that it needs, and is not paused at a time."""
+        """Return whether an assistant has all that it needs, and is not paused at a time."""
         try:
             self.sender(assistant)
         except SettingsError:

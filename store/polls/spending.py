@@ -76,7 +76,7 @@ def usd(assistant: Assistant, tokens: Tokens) -> float | None:
 
 
 def micros(amount: float) -> int:
-    """Return whole micro-dollars, rounded up unless whole but for a float's last digits."""
+    """Return US dollars as whole micro-dollars, rounded up but for a float's last digits."""
     return math.ceil(round(min(amount, MOST_USD) * 1e6, 3))
 
 
@@ -203,9 +203,9 @@ class Budget:
             self._write(spent + cost - (reserved if day == today else 0), name, today)
 
     def settle_batch(self, day: str, reserved: int, cost: int, name: str = "") -> None:
-        """Replace what was reserved on a day for a batch; until then it weighs on every day.
+        """Replace a batch's reserve of a day, which counts on every day while the batch is open.
 
-        History has its answers already, which the sum of the file does not.
+        The cost of its answers is in history already, but not in the file's sum.
         """
         with self._mutex, suppress(OSError), self._locked():
             today = self._today()
@@ -218,7 +218,7 @@ class Budget:
         return min((most - spent for _, most, spent, _ in self._limits(name)), default=math.inf)
 
     def reached(self, amount: int, name: str = "") -> str | None:
-        """Return the limit that so many more micro-dollars would pass, as a state in words."""
+        """Return in words which limit so many more micro-dollars would pass, if one."""
         for limit, most, spent, end in self._limits(name):
             if amount > most:
                 return f"{limit} is too small: a question may cost {amount / 1e6:.4f} USD"

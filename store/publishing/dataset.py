@@ -109,7 +109,7 @@ def write(home: Directory, source: Source) -> Written:
 
 
 class Draft:
-    """A dataset that is being written in a folder of its own, by these ``tools``."""
+    """A dataset that is being written in a folder of its own, by ``tools`` of these versions."""
 
     def __init__(
         self, folder: Path, source: Source, snapshot: Snapshot, tools: dict[str, str]
@@ -125,7 +125,7 @@ class Draft:
         self._writers: dict[str, formats.Parquet] = {}
 
     def fill(self, proof: Mapping[str, bytes]) -> Manifest:
-        """Write every file but the ``unwritable`` ones, which are there already; describe them."""
+        """Write and describe all files; the ``unwritable`` ones must have been put there before."""
         (self._folder / manifest.EVIDENCE).parent.mkdir()
         if "pyarrow" in self._tools and not self.unwritable:
             for name, table in tables.ALL.items():

@@ -64,7 +64,7 @@ class Response(Struct, frozen=True):
 
 
 def no_answer(kind: FailureKind, sentence: str, *, is_free: bool = False) -> Response:
-    """Return what a question came to that brought no response."""
+    """Return the response that stands for a question without one."""
     return Response(0, {}, b"", Failure(kind, sentence), is_free)
 
 
@@ -76,7 +76,7 @@ class Tokens(Struct, frozen=True):
     searches: int | UnsetType = UNSET
 
     def __add__(self, other: Tokens) -> Tokens:
-        """Return what two requests came to."""
+        """Return the sum of two counts."""
         counts = [n for n in (self.searches, other.searches) if n is not UNSET]
         searches = sum(counts) if counts else UNSET
         return Tokens(self.input + other.input, self.output + other.output, searches)
@@ -86,11 +86,11 @@ class Reply(Struct, frozen=True, kw_only=True):
     """A provider's envelope, opened: the model's text or the failure, and what is known beside.
 
     Transient failures may pass when asked again soon, after ``wait`` seconds if the body says so;
-    permanent ones (a bad key, spent money, a model that is gone) meet every other poll too, as may
-    an answer that cost far more than was reserved for it. ``tier`` is the one that answered.
-    ``notes`` are for the record.
+    permanent ones (a bad key, spent money, a model that is gone) would meet every other poll too.
+    An answer that cost far more than its reserve is permanent as well. ``tier`` is the one that
+    answered. ``notes`` are for the record.
 
-    Sending adds what it came to: the ``latency_ms`` of the last of ``attempts``, the seconds of a
+    Sending adds the ``latency_ms`` of the last of ``attempts``, the seconds of a
     ``pause`` for the assistant, and the provider's time as ``at`` where ours does not fit.
     """
 
@@ -369,7 +369,7 @@ UNASKED: Mapping[str, Response] = {
     "cancelled": no_answer("interrupted", "The batch was cancelled before this was asked."),
     "missing": no_answer("http", "The provider's batch ended without a result for this question."),
 }
-"""What an item without an answer comes to, by why it has none."""
+"""The response that stands for an item without an answer, by the reason."""
 
 
 class RemoteBatch(Struct, frozen=True, kw_only=True):
