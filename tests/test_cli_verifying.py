@@ -7,7 +7,7 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ from builders import (
     close_days,
     command,
     contents,
+    output,
     withhold,
     write_data,
 )
-from click.testing import Result
 from datasets import running, small_data, written
 from flask import request
 
@@ -55,8 +55,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tree(data: Path) -> Path:
     home = data.with_name("tree")
-    done = command(data, "export", str(home))
-    assert done.exit_code == 0, done.output
+    output(data, "export", str(home))
     return home
 
 
@@ -72,29 +71,25 @@ def kept(data: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(data / "proof/heads.jsonl", tmp_path / "kept.jsonl"))
 
 
-def verify(source: Path | str, *options: str) -> Result:
-    """The command as a stranger runs it, who has no data of his own."""
-    return command(Path("nowhere"), "verify", str(source), *options)
+def verify(source: Path | str, *options: str, exit_code: int = 0) -> str:
+    """All that the command says to a stranger who has no data of his own."""
+    return output(Path("nowhere"), "verify", str(source), *options, exit_code=exit_code)
 
 
 def refused(source: Path | str, *options: str) -> str:
     """Why a source is not verified."""
-    done = verify(source, *options)
-    assert done.exit_code == 1, done.output
-    assert done.stderr.startswith("Error: not verified: "), done.stderr
-    return done.stderr.removeprefix("Error: not verified: ").strip()
+    refusal = verify(source, *options, exit_code=1)
+    assert refusal.startswith("Error: not verified: "), refusal
+    return refusal.removeprefix("Error: not verified: ").strip()
 
 
 def test_what_was_published_is_verified(data: Path, tree: Path) -> None:
     """Data, dataset and tree: how many lines are open and withheld, and the root to keep."""
     root = json.loads((data / "dataset/current/dataset.json").read_bytes())["present"]["root"]
     for source, which in ((data, "dataset"), (data / "dataset", "dataset"), (tree, "tree")):
-        done = verify(source)
-        assert done.exit_code == 0, done.output
-        said = (
-            f"21 lines, 3 heads, 2 of open days, 1 withheld; root {root}; every file of the {which}"
-        )
-        assert re.fullmatch(rf"verified in [\d.]+ s: {said}\n", done.stdout)
+        parts = "21 lines, 3 heads, 2 of open days, 1 withheld"
+        said = rf"verified in [\d.]+ s: {parts}; root {root}; every file of the {which}\n"
+        assert re.fullmatch(said, verify(source))
 
 
 def test_before_the_first_closed_day_there_is_nothing_to_verify(tmp_path: Path) -> None:
@@ -109,10 +104,8 @@ def test_whoever_verifies_needs_pictures_where_there_are_any(
     """Pages name them; they need not be the same, as they depend on fonts, and nor is it silent."""
     has_cards = (tree / "current/cards").is_dir()
     monkeypatch.setattr(verifying, "rasteriser", lambda: None if has_cards else bytes)
-    done = verify(tree)
     which = "with" if has_cards else "without"
-    assert done.exit_code == 1
-    assert done.stderr.endswith(f"shows in its pages: verify it {which} them\n")
+    assert refused(tree).endswith(f"shows in its pages: verify it {which} them")
 
 
 def close_anew(data: Path) -> None:
@@ -222,7 +215,7 @@ def test_history_that_was_made_anew_with_its_ledger_is_refused_by_kept_heads(
     written(copy, BASE_URL)
     head = json.loads(kept.read_text().splitlines()[0])
     for source in (copy, copy / "dataset"):
-        assert verify(source).exit_code == 0
+        verify(source)
         for against in (str(kept), f"{head['day']}:{head['root']}"):
             assert "was rewritten or cut short" in refused(source, "--against", against)
 
@@ -236,9 +229,9 @@ def test_no_ledger_makes_such_lines_good(
     close_anew(copy)
     shutil.rmtree(copy / "dataset")
     written(copy, BASE_URL)
-    done = verify(copy / "dataset")
+    report = verify(copy / "dataset")
     if forge is not swap:  # which are of different assistants, and of one day
-        assert "damaged, which count nowhere" in done.output
+        assert "damaged, which count nowhere" in report
     assert "was rewritten" in refused(copy / "dataset", "--against", str(kept))
 
 
@@ -413,9 +406,8 @@ def test_parquet_is_compared_or_not_called_verified(
     mend(dataset)
     assert "picks.parquet differs at byte" in refused(dataset)
     monkeypatch.setattr(formats, "has_parquet", lambda: False)
-    done = verify(data / "dataset")
-    assert done.exit_code == 0, done.output
-    assert re.search(r"; NOT looked at: Parquet, which needs pyarrow [\d.]+\n$", done.stdout)
+    report = verify(data / "dataset")
+    assert re.search(r"; NOT looked at: Parquet, which needs pyarrow [\d.]+\n$", report)
 
 
 def test_an_older_dataset_that_was_put_back_is_refused_by_kept_heads(
@@ -425,7 +417,7 @@ def test_an_older_dataset_that_was_put_back_is_refused_by_kept_heads(
     older = small_data(tmp_path / "older")
     close_days(older, "2026-11-02")
     written(older, BASE_URL)
-    assert verify(older / "dataset").exit_code == 0
+    verify(older / "dataset")
     assert "here it is missing" in refused(older / "dataset", "--against", str(kept))
 
 
@@ -476,10 +468,9 @@ def test_random_bytes_are_missed_when_they_change(
     for _ in range(count):
         path = chance.choice(files)
         body = flip(path, chance)
-        done = verify(copy)
-        assert done.exit_code == 1, path
+        verify(copy, exit_code=1)
         path.write_bytes(body)
-    assert verify(copy).exit_code == 0
+    verify(copy)
 
 
 def test_a_line_that_is_damaged_is_refused_until_it_is_accepted(copy: Path) -> None:
@@ -487,11 +478,10 @@ def test_a_line_that_is_damaged_is_refused_until_it_is_accepted(copy: Path) -> N
     shutil.rmtree(copy / "dataset")
     put(copy, HELP, [b"no poll\n", *lines_in(copy, HELP)])
     assert "history/help-desk.jsonl:1: " in refused(copy)
-    done = command(copy, "check", "--accept-history", "help-desk", "--reason", "A disk failed")
-    done = verify(copy)
-    assert done.exit_code == 0, done.output
-    assert "1 damaged, which count nowhere" in done.stdout
-    assert re.search(r"help-desk cannot be checked before [\d-]+: A disk failed", done.stdout)
+    command(copy, "check", "--accept-history", "help-desk", "--reason", "A disk failed")
+    report = verify(copy)
+    assert "1 damaged, which count nowhere" in report
+    assert re.search(r"help-desk cannot be checked before [\d-]+: A disk failed", report)
 
 
 def test_a_dataset_of_another_history_is_refused(copy: Path) -> None:
@@ -505,17 +495,16 @@ def test_a_dataset_of_another_history_is_refused(copy: Path) -> None:
 
 def test_heads_that_were_kept_must_be_heads(data: Path, kept: Path, tmp_path: Path) -> None:
     """From a file or as DAY:ROOT; what is neither is a mistake of the caller."""
-    assert verify(data, "--against", str(kept)).exit_code == 0
+    verify(data, "--against", str(kept))
     head = json.loads(kept.read_text().splitlines()[0])
-    assert verify(data, "--against", f"{head['day']}:{head['root']}").exit_code == 0
+    verify(data, "--against", f"{head['day']}:{head['root']}")
     assert "was rewritten" in refused(data, "--against", f"{head['day']}:{'0' * 64}")
     for line in ("{}", '{"day":"2026-01-01"}', '{"file":"crm"}'):
         kept.write_text(f"{line}\n")
-        result = verify(data, "--against", str(kept))
-        assert (result.exit_code, f"{kept}:1: this is not a head" in result.stderr) == (2, True)
-    result = verify(data, "--against", str(tmp_path / "none"))
+        mistake = verify(data, "--against", str(kept), exit_code=2)
+        assert f"{kept}:1: this is not a head" in mistake
     reason = f"{tmp_path / 'none'} cannot be read: No such file or directory"
-    assert (result.exit_code, reason in result.stderr) == (2, True)
+    assert reason in verify(data, "--against", str(tmp_path / "none"), exit_code=2)
 
 
 def test_a_file_larger_than_the_memory_is_not_read(dataset: Path) -> None:
@@ -565,25 +554,18 @@ def test_a_hostile_manifest_is_one_sentence(dataset: Path, name: str) -> None:
 
 def test_what_is_nothing_of_ours_is_told(tmp_path: Path) -> None:
     """An empty directory, or none."""
-    assert "is not a data directory" in verify(tmp_path).stderr
-    assert "is not a data directory" in verify(tmp_path / "none").stderr
+    for source in (tmp_path, tmp_path / "none"):
+        assert "is not a data directory" in verify(source, exit_code=1)
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A running server over a dataset that was written for its address."""
+def test_a_running_server_is_verified(tmp_path: Path) -> None:
+    """Its dataset, and its answers as of the last closed day."""
     directory = small_data(tmp_path / "served")
     close_days(directory, "2026-11-02")
     with running(lambda base: app_over(directory, base_url=base)) as base:
         written(directory, base)
-        yield base, directory
-
-
-def test_a_running_server_is_verified(served: tuple[str, Path]) -> None:
-    """Its dataset, and its answers as of the last closed day."""
-    done = verify(served[0])
-    assert done.exit_code == 0, done.output
-    assert "every file of the dataset and 2 answers as of 2026-11-02" in done.stdout
+        report = verify(base)
+    assert "every file of the dataset and 2 answers as of 2026-11-02" in report
 
 
 def test_a_server_whose_answer_does_not_follow_is_found(tmp_path: Path) -> None:
@@ -606,9 +588,8 @@ def test_a_server_whose_answer_does_not_follow_is_found(tmp_path: Path) -> None:
 
     with running(lying) as base:
         written(directory, base)
-        done = verify(base)
-    assert done.exit_code == 1
-    assert "api/v1/best/crm-software.json?asOf=2026-11-02 differs at byte" in done.stderr
+        said = "api/v1/best/crm-software.json?asOf=2026-11-02 differs at byte"
+        assert said in refused(base)
 
 
 def test_no_redirect_is_followed_and_nothing_read_without_end(
