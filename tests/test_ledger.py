@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from builders import answered, append, write_data
 from conftest import Report
-from faults import FAULTS, FailingCalls, replace_os
+from faults import FAULTS, FailingCalls, on
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -189,12 +189,11 @@ CALLS = [
 
 @pytest.mark.parametrize(("name", "nth", "error"), CALLS)
 def test_a_closing_that_was_cut_off_is_finished_from_the_same_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, nth: int, error: int
+    tmp_path: Path, name: str, nth: int, error: int
 ) -> None:
     """Whichever call fails, the next closing gives the ledger that one without a fault gives."""
     data = directory(tmp_path, VECTOR)
-    with monkeypatch.context() as patch:
-        replace_os(patch, FailingCalls(name, nth, error))
+    with on(FailingCalls(name, nth, error)):
         try:
             Proof(data).close("2026-01-31")
         except OSError as fault:
@@ -245,8 +244,7 @@ class Killing:
 
 def close_and_die(data: Path, nth: int) -> None:
     """Close all days, killed at the nth write, fsync or truncation."""
-    with pytest.MonkeyPatch.context() as patch:
-        replace_os(patch, Killing(nth))
+    with on(Killing(nth)):
         Proof(data).close("2026-01-31")
 
 
