@@ -5,16 +5,17 @@ from collections.abc import Sequence
 from itertools import repeat
 
 import pytest
-from builders import answered, category
+from builders import answered
 from certainty_figures import Figures
 from hypothesis import given
 from hypothesis import strategies as st
+from leaderboards import board_of
 
-from store.rankings import aggregates, certainty, leaderboards, sentences
+from store.rankings import certainty, sentences
 from store.rankings.certainty import Comparison, student
 from store.rankings.experiments import own_maker_advantages
+from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import LoggedAnswer, ProductsByRank, RunKey
-from store.rankings.names import Names
 from store.rankings.runs import MAX_DAYS, Run
 from store.records import Poll, Site
 
@@ -119,10 +120,8 @@ def test_the_newest_260_days_count() -> None:
     assert run.mean_points("Y") == 5
 
 
-def board(*polls: Poll, models: str = "ABCD") -> leaderboards.Leaderboard:
-    aggregate = aggregates.gather("crm", category(), polls, Names({}))
-    slugs = {id_: id_.removeprefix("=") for id_ in aggregate.ids}
-    found = leaderboards.board(aggregate, models, RULES, slugs)
+def board(*polls: Poll, models: str = "ABCD") -> Leaderboard:
+    found = board_of(polls, models, RULES)
     assert found
     return found
 
@@ -141,7 +140,7 @@ def name(product: str) -> str:
     return product.removeprefix("=").upper()
 
 
-def sentence(found: leaderboards.Leaderboard) -> str:
+def sentence(found: Leaderboard) -> str:
     """The sentence of a board, as the answers tell it."""
     return sentences.certainty_sentence(found, name)
 
@@ -200,6 +199,8 @@ def test_of_products_tied_at_the_top_the_first_by_name_has_the_level() -> None:
     tie = (
         "XYZ YXZ YXZ YXZ YXZ YXZ YXZ YXZ YXZ YXZ YXZ YXZ · YXZ YXZ YXZ YXZ YXZ YXZ YXZ YXZ YXZ YXZ"
     )
+    never = board(*polls(f"YX {'XAB ' * 30} · XY {'XCD ' * 30}"))
+    assert (never.certainty.contenders, never.certainty.level) == (("=x",), "open")
     found = board(*polls(tie))
     assert {entry.tied for entry in found.entries[:2]} == {True}
     assert found.entries[0].product == "=x"

@@ -5,13 +5,13 @@ The pairs of names are as real catalogues have them: no wrong merge, nothing ove
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
 import pytest
 from builders import answered, category
 from hypothesis import given
 from hypothesis import strategies as st
+from test_rankings_products import described
 
-from store.rankings import aggregates, curation, products
+from store.rankings import aggregates, curation
 from store.rankings.aggregates import CategoryAggregate, FirstUse
 from store.rankings.curation import MergeSuggestion, NameResolution
 from store.rankings.names import NAMED, Names, provisional
@@ -36,21 +36,6 @@ def read(
         for slug, given in said.items()
         if given
     }
-
-
-def described(held: Mapping[str, CategoryAggregate], names: Names) -> dict[str, ProductProfile]:
-    """The products of readings, at the addresses that they bear."""
-    ids = {id_ for aggregate in held.values() for id_ in aggregate.product_stats}
-    found = {
-        id_: products.describe(
-            id_,
-            {slug: r.product_stats[id_] for slug, r in held.items() if id_ in r.product_stats},
-            names.products.get(id_),
-        )
-        for id_ in ids
-    }
-    bearers = products.addresses(found, names.products)
-    return {id_: msgspec.structs.replace(found[id_], slug=slug) for slug, id_ in bearers.items()}
 
 
 SPELLINGS = st.sampled_from(
@@ -122,7 +107,8 @@ def test_a_file_whose_address_is_anothers_own_is_found() -> None:
 
     def found(**files: Product) -> list[tuple[str, str]]:
         names = Names({slug.replace("_", "-"): file for slug, file in files.items()})
-        held = described(read(names, {"desks": ["Nimbrel", "Zoho"]}), names)
+        readings = read(names, {"desks": ["Nimbrel", "Zoho"]})
+        held = described([*readings.values()], names.products)
         return [(slug, product.name) for slug, product in curation.detached(held, names)]
 
     suite = Product(version=1, name="Nimbrel Suite")

@@ -6,10 +6,9 @@ import pytest
 from builders import SITE, answered, category, failed
 from hypothesis import given
 from hypothesis import strategies as st
+from leaderboards import board_of
 
-from store.rankings import aggregates, leaderboards
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.names import Names
 from store.records import Poll, Site
 
 RULES = Site(version=1, name=str(SITE["name"]), stale_after_days=10, drop_after_days=20)
@@ -22,13 +21,9 @@ def poll(model: str, day: int, question: str = NEW, product: str = "X") -> Poll:
     return answered(model, [product], f"2026-10-{day:02}T06:00:00Z", question=question)
 
 
-def board(
-    *polls: Poll, models: Sequence[str] = MODELS, former: tuple[str, ...] = ()
-) -> Leaderboard | None:
+def board(*polls: Poll, models: Sequence[str] = MODELS) -> Leaderboard | None:
     """The board of a category whose file now asks ``NEW``."""
-    asked = category(former_questions=former)
-    aggregate = aggregates.gather("crm", asked, polls, Names({}))
-    return leaderboards.board(aggregate, models, RULES, {id_: id_[1:] for id_ in aggregate.ids})
+    return board_of(polls, models, RULES)
 
 
 def stands(*polls: Poll, models: Sequence[str] = MODELS) -> str | None:
