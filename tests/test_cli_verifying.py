@@ -25,6 +25,7 @@ from builders import (
     withhold,
     write_data,
 )
+from builders import edit as edit_json
 from datasets import running, small_data, written
 from flask import request
 
@@ -63,6 +64,19 @@ def tree(data: Path) -> Path:
 def copy(data: Path, tmp_path: Path) -> Path:
     """The data directory, to be forged."""
     return shutil.copytree(data, tmp_path / "data", symlinks=True)
+
+
+@pytest.fixture
+def history(copy: Path) -> Path:
+    """The same without its dataset."""
+    shutil.rmtree(copy / "dataset")
+    return copy
+
+
+@pytest.fixture
+def dataset(data: Path, tmp_path: Path) -> Path:
+    """A copy of the dataset alone."""
+    return shutil.copytree(data / "dataset/current", tmp_path / "dataset")
 
 
 @pytest.fixture
@@ -186,22 +200,16 @@ PLACES: dict[Callable[[Path], None], str] = {
 }
 
 
-@pytest.fixture
-def dataset(data: Path, tmp_path: Path) -> Path:
-    """A copy of the dataset alone."""
-    return shutil.copytree(data / "dataset/current", tmp_path / "dataset")
-
-
 @pytest.mark.parametrize("forge", LINES)
 def test_a_forged_line_is_refused_by_file_and_line(
-    copy: Path, kept: Path, forge: Callable[[Path], None]
+    history: Path, kept: Path, forge: Callable[[Path], None]
 ) -> None:
     """Whoever changes history and not the ledger."""
-    shutil.rmtree(copy / "dataset")
-    forge(copy)
+    forge(history)
     for options in ((), ("--against", str(kept))):
-        assert re.match(r"history/[a-z-]+\.jsonl:\d+: ", refused(copy, *options))
-        assert PLACES.get(forge, ":1:") in refused(copy, *options)
+        reason = refused(history, *options)
+        assert re.match(r"history/[a-z-]+\.jsonl:\d+: ", reason)
+        assert PLACES.get(forge, ":1:") in reason
 
 
 @pytest.mark.parametrize("forge", [edit, drop, insert])
@@ -235,16 +243,15 @@ def test_no_ledger_makes_such_lines_good(
     assert "was rewritten" in refused(copy / "dataset", "--against", str(kept))
 
 
-def test_a_backdated_line_in_a_closed_day_is_told(copy: Path) -> None:
+def test_a_backdated_line_in_a_closed_day_is_told(history: Path) -> None:
     """Also once a later day was closed over it."""
-    shutil.rmtree(copy / "dataset")
-    backdate(copy)
+    backdate(history)
     said = "1 lines bear a time before the day they were listed under: 2026-11-09 was closed"
-    assert said in refused(copy)
-    Proof(copy).close("2026-11-20")
-    assert said in refused(copy)
-    Proof(copy).reopen("2026-10-26", "No day is closed any more")
-    assert said in refused(copy)
+    assert said in refused(history)
+    Proof(history).close("2026-11-20")
+    assert said in refused(history)
+    Proof(history).reopen("2026-10-26", "No day is closed any more")
+    assert said in refused(history)
 
 
 @pytest.mark.parametrize(
@@ -267,14 +274,13 @@ def test_a_changed_ledger_is_refused(
     assert re.match(r"heads\.jsonl:\d: ", refused(copy, "--against", str(kept)))
 
 
-def test_a_head_that_is_left_out_is_refused(copy: Path, kept: Path) -> None:
+def test_a_head_that_is_left_out_is_refused(history: Path, kept: Path) -> None:
     """In the middle; at the end by whoever kept it."""
-    shutil.rmtree(copy / "dataset")
-    first, second, third = lines_in(copy, "proof/heads.jsonl")
-    put(copy, "proof/heads.jsonl", [first, third])
-    assert "heads.jsonl:2: " in refused(copy)
-    put(copy, "proof/heads.jsonl", [first, second])
-    assert "of that day that you kept" in refused(copy, "--against", str(kept))
+    first, second, third = lines_in(history, "proof/heads.jsonl")
+    put(history, "proof/heads.jsonl", [first, third])
+    assert "heads.jsonl:2: " in refused(history)
+    put(history, "proof/heads.jsonl", [first, second])
+    assert "of that day that you kept" in refused(history, "--against", str(kept))
 
 
 def rooted(data: Path, entries: bytes, ends: list[int], heads: list[bytes]) -> None:
@@ -290,23 +296,21 @@ def rooted(data: Path, entries: bytes, ends: list[int], heads: list[bytes]) -> N
     put(data, "proof/heads.jsonl", [f"{head}\n".encode() for head in encoded])
 
 
-def test_a_ledger_with_other_days_is_refused_although_its_roots_fit(copy: Path) -> None:
+def test_a_ledger_with_other_days_is_refused_although_its_roots_fit(history: Path) -> None:
     """A day's lines cannot be listed under the day before, whatever is computed anew."""
-    shutil.rmtree(copy / "dataset")
     old, new = b"2026-11-02", b"2026-11-01"
-    entries = (copy / "proof/ledger.jsonl").read_bytes().replace(old, new)
-    heads = [line.replace(old, new) for line in lines_in(copy, "proof/heads.jsonl")]
-    rooted(copy, entries, [2, 4, 6], heads)
-    assert "are not those that the ledger lists under 2026-11-01" in refused(copy)
+    entries = (history / "proof/ledger.jsonl").read_bytes().replace(old, new)
+    heads = [line.replace(old, new) for line in lines_in(history, "proof/heads.jsonl")]
+    rooted(history, entries, [2, 4, 6], heads)
+    assert "are not those that the ledger lists under 2026-11-01" in refused(history)
 
 
-def test_an_entry_that_adds_no_line_is_refused_although_its_root_fits(copy: Path) -> None:
+def test_an_entry_that_adds_no_line_is_refused_although_its_root_fits(history: Path) -> None:
     """A file is not listed twice under a day on which it grew once."""
-    shutil.rmtree(copy / "dataset")
-    entries = lines_in(copy, "proof/ledger.jsonl")
-    rooted(copy, b"".join([*entries, entries[-1]]), [2, 4, 7], lines_in(copy, "proof/heads.jsonl"))
+    entries, heads = (lines_in(history, f"proof/{name}.jsonl") for name in ("ledger", "heads"))
+    rooted(history, b"".join([*entries, entries[-1]]), [2, 4, 7], heads)
     said = "history/help-desk.jsonl:10: lines 10 to 9 are not those that the ledger lists"
-    assert refused(copy).startswith(said)
+    assert refused(history).startswith(said)
 
 
 def mend(dataset: Path) -> None:
@@ -378,19 +382,15 @@ def test_a_manifest_that_says_otherwise_is_refused(
     dataset: Path, member: str, value: object
 ) -> None:
     """With all that describes the dataset made anew from it."""
-    members = json.loads((dataset / "dataset.json").read_bytes())
-    assert members[member] != value
-    members[member] = value
-    (dataset / "dataset.json").write_text(json.dumps(members))
+    assert json.loads((dataset / "dataset.json").read_bytes())[member] != value
+    edit_json(dataset / "dataset.json", **{member: value})
     mend(dataset)
     assert "differs at byte" in refused(dataset)
 
 
 def test_another_version_is_not_called_forged(dataset: Path) -> None:
     """It is named, and what to install."""
-    members = json.loads((dataset / "dataset.json").read_bytes())
-    members["service"] = "0.0.1"
-    (dataset / "dataset.json").write_text(json.dumps(members))
+    edit_json(dataset / "dataset.json", service="0.0.1")
     said = "it was written by version 0.0.1 of the service, this is "
     assert refused(dataset).startswith(said)
 
@@ -473,13 +473,12 @@ def test_random_bytes_are_missed_when_they_change(
     verify(copy)
 
 
-def test_a_line_that_is_damaged_is_refused_until_it_is_accepted(copy: Path) -> None:
+def test_a_line_that_is_damaged_is_refused_until_it_is_accepted(history: Path) -> None:
     """A person's acceptance is told, with its reason."""
-    shutil.rmtree(copy / "dataset")
-    put(copy, HELP, [b"no poll\n", *lines_in(copy, HELP)])
-    assert "history/help-desk.jsonl:1: " in refused(copy)
-    command(copy, "check", "--accept-history", "help-desk", "--reason", "A disk failed")
-    report = verify(copy)
+    put(history, HELP, [b"no poll\n", *lines_in(history, HELP)])
+    assert "history/help-desk.jsonl:1: " in refused(history)
+    command(history, "check", "--accept-history", "help-desk", "--reason", "A disk failed")
+    report = verify(history)
     assert "1 damaged, which count nowhere" in report
     assert re.search(r"help-desk cannot be checked before [\d-]+: A disk failed", report)
 
