@@ -110,12 +110,6 @@ def test_an_earlier_time_after_a_later_one_counts_all_the_same() -> None:
     assert [(t.mentions, t.mentions_before) for t in counted.values()] == [(1, 0), (0, 1), (0, 0)]
 
 
-def test_cells_are_those_that_list_the_product_in_either_window() -> None:
-    """Both windows have the same denominator, so that denser polling moves nothing."""
-    found = trend(counts(both=3, only_now=4, only_before=2, neither=90))
-    assert (found.mentions, found.mentions_before, found.cells) == (7, 5, 9)
-
-
 def test_windows_are_seven_days_and_the_seven_before() -> None:
     """The current window ends with the newest poll's day; a day further back is another window."""
     days = [TODAY - dt.timedelta(days=age) for age in (6, 7, 13, 14)]
@@ -129,20 +123,6 @@ def test_windows_are_seven_days_and_the_seven_before() -> None:
     for (newer, older), cells in pairs.items():
         found = trend(((polls[newer], polls[older]),))
         assert found.cells == cells
-
-
-def test_a_window_is_represented_by_its_newest_poll() -> None:
-    """Of several polls in a window the last counts, once."""
-    polls = (
-        CellPoll(NOW, tuple("X")),
-        CellPoll(NOW - dt.timedelta(days=1), tuple("Y")),
-        CellPoll(BEFORE, tuple("Y")),
-        CellPoll(BEFORE - dt.timedelta(days=1), tuple("X")),
-    )
-    found = (polls,)
-    assert trend(found, "X").mentions == 1
-    assert trend(found, "X").mentions_before == 0
-    assert trend(found, "Y").mentions_before == 1
 
 
 def test_new_is_what_was_first_named_in_the_current_window() -> None:
