@@ -27,7 +27,7 @@ from builders import (
 from click.testing import Result
 from faults import FailingCalls, UnreadableFiles, needs_root, replace_os
 from processes import write_real
-from replaying import answer_text, envelope, serving
+from replaying import Replaying, answer_text, envelope
 
 from store.history import History
 from store.polls import sample as sample_assistant
@@ -308,10 +308,9 @@ def test_a_dry_run_says_which_price_is_unknown(real: Path, sample: Path) -> None
 def change(data: Path, **fields: Any) -> None:
     """Change members of the first assistant in models.json; ``None`` takes one out."""
     path = data / "models.json"
-    told = json.loads(path.read_text())
-    told["models"][0] |= fields
-    told["models"][0] = {k: v for k, v in told["models"][0].items() if v is not None}
-    path.write_text(json.dumps(told, indent=2))
+    first, *others = json.loads(path.read_text())["models"]
+    first = {key: value for key, value in {**first, **fields}.items() if value is not None}
+    edit(path, models=[first, *others])
 
 
 @pytest.mark.parametrize(
@@ -352,9 +351,8 @@ def test_who_cannot_be_asked_stops_nobody_else(
     real: Path, fields: dict[str, Any], arguments: tuple[str, ...], sentence: str
 ) -> None:
     """A missing key or price is named and ends the run with 1; the others are asked."""
-    told = json.loads((real / "models.json").read_text())
-    told["models"][1:] = [{"name": "A", "api": "sample"}]
-    (real / "models.json").write_text(json.dumps(told))
+    [first, *_] = json.loads((real / "models.json").read_text())["models"]
+    edit(real / "models.json", models=[first, {"name": "A", "api": "sample"}])
     edit(real / "site.json", sample=True)
     change(real, **fields)
     report = said(real, "crm", *arguments, exit_code=1)
@@ -394,33 +392,30 @@ def test_a_limit_that_is_reached_is_no_failure(
     assert polled(data) == 0
 
 
-def test_trying_shows_no_part_of_a_key(tmp_path: Path) -> None:
+def test_trying_shows_no_part_of_a_key(tmp_path: Path, provider: Replaying) -> None:
     """An error that a provider sends as a success is redacted like any other."""
+    data = write_real(tmp_path / "data", provider.url, ["crm"], names=["GPT"])
     body = {"error": {"message": "Incorrect API key provided: sk-canary"}}
-    with serving() as server:
-        data = write_real(tmp_path / "data", server.url, ["crm"], names=["GPT"])
-        server.follow({"gpt": [{"body": body}]})
-        assert "canary" not in said(data, "--try", exit_code=1)
+    provider.follow({"gpt": [{"body": body}]})
+    assert "canary" not in said(data, "--try", exit_code=1)
 
 
-def test_a_run_says_what_nobody_knows_the_cost_of(tmp_path: Path) -> None:
+def test_a_run_says_what_nobody_knows_the_cost_of(tmp_path: Path, provider: Replaying) -> None:
     """What a limit counts as spent is in the total, though no answer came."""
-    with serving() as server:
-        data = write_real(tmp_path / "data", server.url, ["crm"], names=["GPT"])
-        server.follow({"gpt": [{"status": 200, "body": []}]})
-        report = run(data, "crm", "--max-usd", "5").output
+    data = write_real(tmp_path / "data", provider.url, ["crm"], names=["GPT"])
+    provider.follow({"gpt": [{"status": 200, "body": []}]})
+    report = run(data, "crm", "--max-usd", "5").output
     cost = r"0\.0000 USD and at most 0\.\d{4} USD of unknown cost"
     assert re.search(rf"Total: 0 answers, 1 failed, {cost}\.", report), report
 
 
-def test_a_clock_that_differs_needs_a_person(tmp_path: Path) -> None:
+def test_a_clock_that_differs_needs_a_person(tmp_path: Path, provider: Replaying) -> None:
     """Though other assistants have answered: what was paid is thrown away until it is set."""
-    with serving() as server:
-        data = write_real(tmp_path / "data", server.url, ["crm"], names=["GPT", "Claude"])
-        date = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
-        odd = {"headers": {"date": date}, "body": envelope("messages", answer_text(["A"]), "c")}
-        server.follow({"claude": [odd], "gpt": [{"picks": ["A"]}]})
-        assert "that of Claude's provider" in said(data, "crm", exit_code=1)
+    data = write_real(tmp_path / "data", provider.url, ["crm"], names=["GPT", "Claude"])
+    date = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
+    odd = {"headers": {"date": date}, "body": envelope("messages", answer_text(["A"]), "c")}
+    provider.follow({"claude": [odd], "gpt": [{"picks": ["A"]}]})
+    assert "that of Claude's provider" in said(data, "crm", exit_code=1)
 
 
 def test_a_daily_limit_needs_prices(tmp_path: Path) -> None:
@@ -443,11 +438,17 @@ def test_a_day_that_cannot_be_summed_up_needs_a_person(tmp_path: Path) -> None:
     assert "Spent today: 0.00 of 1 USD." in status
 
 
-def test_a_pause_that_is_met_needs_a_person(real: Path) -> None:
-    """Nothing is asked of a paused assistant, and why is said, with status 1."""
+def pause(data: Path, kind: str) -> str:
+    """Let a failure of this kind pause GPT for three hours; return until when."""
     now = datetime.now(UTC)
     rest = rfc3339(now + timedelta(hours=3))
-    append(real, [failed("GPT", "auth", rfc3339(now), slug="vpn", cooldown_until=rest)])
+    append(data, [failed("GPT", kind, rfc3339(now), slug="vpn", cooldown_until=rest)])
+    return rest
+
+
+def test_a_pause_that_is_met_needs_a_person(real: Path) -> None:
+    """Nothing is asked of a paused assistant, and why is said, with status 1."""
+    rest = pause(real, "auth")
     report = said(real, "--due", "--max-usd", "0", exit_code=1)
     assert f"  paused until {rest}" in report
     assert '`flask poll --due --model "GPT"` asks one question first' in report
@@ -455,9 +456,7 @@ def test_a_pause_that_is_met_needs_a_person(real: Path) -> None:
 
 def test_a_pause_that_its_provider_named_is_kept_by_all(real: Path) -> None:
     """Nobody asks before the hour that it said, and who tries is told so."""
-    now = datetime.now(UTC)
-    rest = rfc3339(now + timedelta(hours=3))
-    append(real, [failed("GPT", "rate_limited", rfc3339(now), slug="vpn", cooldown_until=rest)])
+    rest = pause(real, "rate_limited")
     report = said(real, "vpn", "--model", "GPT", exit_code=1)
     assert polled(real) == 1
     assert "its provider named the time, so nothing asks it before" in report
