@@ -188,12 +188,6 @@ def test_another_version_or_instrument_starts_the_run_anew(
     assert sentence(found) == f"Asked on too few days to tell: A on one{since}; B on two."
 
 
-def test_old_answers_of_a_run_are_compared_however_old() -> None:
-    """``drop_after_days`` decides whether an assistant counts, not what of its run does."""
-    early = answered("A", ["X"], "2026-09-01T06:00:00Z")
-    assert board(early, *polls("XY XY · XY XY")).certainty.runs == {"A": 3, "B": 2}
-
-
 def test_of_products_tied_at_the_top_the_first_by_name_has_the_level() -> None:
     """A tie is never clear, and contradicted where the one that is listed first is behind."""
     tie = (

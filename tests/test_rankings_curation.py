@@ -142,9 +142,9 @@ ALIASES = [
 ]
 
 
-def known(name: str) -> Product:
-    """A product file for a name."""
-    return Product(version=1, name=name)
+def profile(id_: str, slug: str, name: str, mentions: int = 2) -> ProductProfile:
+    """A product that so many polls of one category name."""
+    return ProductProfile(id_, slug, name, None, (), mentions, ("c",), USE)
 
 
 @pytest.mark.parametrize(("one", "other"), ALIASES)
@@ -176,20 +176,15 @@ def queue(one: str, other: str, file: str | None) -> list[MergeSuggestion]:
     for slug, name in (("one", one), ("other", other)):
         id_ = slug if name == file else provisional(name)
         if name == file:
-            products[slug] = known(name)
-        named[id_] = ProductProfile(id_, slug, name, None, (), 2, ("c",), USE)
+            products[slug] = Product(version=1, name=name)
+        named[id_] = profile(id_, slug, name)
     return curation.queue(named, products, {"c": category(nouns=QUEUE_NOUNS)})
 
 
 def test_of_equals_the_first_in_the_alphabet_is_suggested() -> None:
     """Which product `names accept` would merge into is no matter of chance."""
-    ids = [provisional(f"Acme {letter}") for letter in "BCDEFGHIJK"]
-    named = {
-        id_: ProductProfile(
-            id_, f"acme-{id_[-1]}", f"Acme {id_[-1].upper()}", None, (), 2, ("c",), USE
-        )
-        for id_ in ids
-    }
-    named["=acme"] = ProductProfile("=acme", "acme", "Acme", None, (), 1, ("c",), USE)
+    profiles = [profile("=acme", "acme", "Acme", 1)]
+    profiles += [profile(f"=acme{c}", f"acme-{c}", f"Acme {c.upper()}") for c in "bcdefghijk"]
+    named = {product.id: product for product in profiles}
     [suggestion] = [s for s in curation.queue(named, {}, {}) if s.product.id == "=acme"]
     assert suggestion.known.slug == "acme-b"
