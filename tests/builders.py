@@ -252,6 +252,13 @@ def command(directory: Path, *arguments: str, **settings: Any) -> Result:
     return app.test_cli_runner().invoke(args=list(arguments))
 
 
+def output(directory: Path, *arguments: str, exit_code: int = 0, **settings: Any) -> str:
+    """All that a command says which ends with this exit code."""
+    done = command(directory, *arguments, **settings)
+    assert done.exit_code == exit_code, done.output
+    return done.output
+
+
 def cache_control(client: FlaskClient, path: str) -> str:
     """How long the answer at a path may be kept."""
     with client.head(path) as answer:

@@ -136,15 +136,15 @@ class Figures:
         if not own or not self.measured:
             return None, None
         mean = sum(own) / len(own)
-        return mean, min(1.0, sum(cross) / len(cross) / mean) if mean and cross else None
+        relative = min(1.0, float(sum(cross) / len(cross) / mean)) if mean and cross else None
+        return float(mean), relative
 
 
-def overlap(one: list[str], other: list[str]) -> float:
+def overlap(one: list[str], other: list[str]) -> Fraction:
+    """Average overlap down to the longer list's end."""
     depth = max(len(one), len(other))
-    return (
-        sum(
-            len({*one[:d]} & {*other[:d]}) / max(len(one[:d]), len(other[:d]))
-            for d in range(1, depth + 1)
-        )
-        / depth
-    )
+    shares = [
+        Fraction(len({*one[:d]} & {*other[:d]}), max(len(one[:d]), len(other[:d])))
+        for d in range(1, depth + 1)
+    ]
+    return sum(shares, Fraction()) / depth

@@ -14,11 +14,7 @@ def series(words: list[str]) -> str:
 
 def some(words: list[str]) -> str:
     """Five or more: four and the number of the rest."""
-    return (
-        series(words if len(words) < 5 else [*words[:4]])
-        if len(words) < 5
-        else (f"{', '.join(words[:4])} and {len(words) - 4} more")
-    )
+    return series(words) if len(words) < 5 else series([*words[:4], f"{len(words) - 4} more"])
 
 
 def tied_names(words: list[str]) -> str:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -65,6 +65,17 @@ def replace_os(monkeypatch: pytest.MonkeyPatch, disk: object) -> None:
     """Let history do all it does with files through ``disk`` in place of the ``os`` module."""
     for module in ("disk", "history"):
         monkeypatch.setattr(f"store.{module}.os", disk)
+
+
+Disk = TypeVar("Disk")
+
+
+@contextmanager
+def on(disk: Disk) -> Iterator[Disk]:
+    """Let history use ``disk`` in place of the ``os`` module inside the block."""
+    with pytest.MonkeyPatch.context() as patched:
+        replace_os(patched, disk)
+        yield disk
 
 
 class UnreadableFiles:

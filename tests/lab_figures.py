@@ -54,7 +54,7 @@ def noise(recomputed: Recomputation) -> tuple[dict[str, Figure], list[float]]:
             same = sum(_first(a) == _first(b) for a, b in pairs) / len(pairs)
             alike = sum(a == b for a, b in pairs) / len(pairs)
             both = [(sorted(a, key=a.__getitem__), sorted(b, key=b.__getitem__)) for a, b in pairs]
-            every.append((same, alike, sum(overlap(a, b) for a, b in both) / len(pairs)))
+            every.append((same, alike, float(sum(overlap(a, b) for a, b in both) / len(pairs))))
             firsts.setdefault(model, []).append(same)
     means = [math.fsum(column) / len(every) for column in zip(*every, strict=True)]
     return {model: share(own) for model, own in sorted(firsts.items())}, means

@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import builders
+from msgspec.structs import replace
 
-from store.rankings import agreement, merging
+from store.rankings import aggregates, agreement, leaderboards, merging
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import CountedAnswer, Entry, ResolvedAnswer
+from store.rankings.names import Names
 from store.rankings.runs import AnswerLog
 from store.records import Pick, Poll, Site
 
+SITE = Site(version=1, name="Test")
 AT = "2026-11-02T06:00:00Z"
 
 
@@ -29,17 +32,7 @@ def answer(
         if product
     )
     said = builders.answered(model, [pick.product for pick in picks], at, **poll)
-    said = Poll(
-        slug=said.slug,
-        model=model,
-        polled_at=at,
-        question=said.question,
-        pick=said.pick,
-        ranking=picks,
-        reason=picks[0].reason,
-        caveat=said.caveat,
-        id=f"{model} {at}",
-    )
+    said = replace(said, ranking=picks, reason=picks[0].reason, id=f"{model} {at}")
     resolved = {(pick.product, pick.domain): pick.product for pick in picks}
     return ResolvedAnswer.of(said, builders.category(), resolved)
 
@@ -72,8 +65,19 @@ def board(answers: Sequence[CountedAnswer], configured: int | None = None) -> Le
         answers=len(answers),
         log=log,
         slugs={product: product.lower() for product in log.products},
-        site=Site(version=1, name="Test"),
+        site=SITE,
     )
+
+
+def board_of(
+    polls: Sequence[Poll],
+    models: Sequence[str] = "ABCD",
+    site: Site = SITE,
+) -> Leaderboard | None:
+    """The leaderboard that polls of CRM software give, each spelling a product of its own."""
+    aggregate = aggregates.gather("crm", builders.category(), polls, Names({}))
+    slugs = {id_: id_.removeprefix("=") for id_ in aggregate.ids}
+    return leaderboards.board(aggregate, models, site, slugs)
 
 
 def merged(answers: Sequence[CountedAnswer]) -> tuple[Entry, ...]:

@@ -1,11 +1,11 @@
 """Hostile versions of data files: what editors, disks, merges and strangers make of good ones."""
 
-import hashlib
 import json
-import zlib
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
+
+from builders import line_of
 
 KEY = "sk-CANARY-4f1d9a7c0b2e"
 """Looks like a key; wherever it is pasted, it is never shown."""
@@ -118,7 +118,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _with_line_resealed(data: bytes, random: Random) -> bytes:
-    """A line of history with a hostile value, its checksum made to fit."""
+    """A line of history with a hostile value, its id and checksum made to fit."""
     lines = data.split(b"\n")
     number = random.randrange(len(lines))
     if b"WITHHELD" in lines[number]:
@@ -129,21 +129,8 @@ def _with_line_resealed(data: bytes, random: Random) -> bytes:
         return data
     holder, key = random.choice(list(_places(record)))
     holder[key] = random.choice(HOSTILE)
-    lines[number] = sealed(record, id_fits=random.random() < 0.8)
+    lines[number] = line_of(record)[:-1]
     return b"\n".join(lines)
-
-
-def sealed(record: dict[str, Any], *, id_fits: bool) -> bytes:
-    """A record as a line whose checksum fits, and perhaps its id, whatever it says."""
-    given = record.pop("id", None)
-    record.pop("crc", None)
-    bare = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-    body = bare.encode("utf-8", "surrogatepass")
-    id_ = hashlib.sha256(body).hexdigest()[:16] if id_fits else given
-    if id_ is not None:
-        front = b'{"v":1,' if body.startswith(b'{"v":1,') else b"{"
-        body = front + b'"id":"%s",' % str(id_).encode() + body[len(front) :]
-    return body[:-1] + b',"crc":"%08x"}' % zlib.crc32(body)
 
 
 _CHANGES: tuple[Callable[[bytes, Random], bytes], ...] = (

@@ -19,8 +19,8 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
-from certainty_figures import Figures
-from certainty_sentences import Doubt, in_words, quote_beginning, tied_names
+from certainty_figures import Figures, overlap
+from certainty_sentences import Doubt, in_words, quote_beginning, series, tied_names
 from slugify import slugify
 
 Json = dict[str, Any]
@@ -147,13 +147,9 @@ def way_of_asking(answers: dict[str, Json]) -> str:
     if not real:
         return "Nobody was asked: sample assistants invented the answers."
     if all(sides.values()):
-        on, off = (_series(sides[way]) for way in (True, False))
+        on, off = (series(sides[way]) for way in (True, False))
         return f"Asked over the APIs, web search on for {on}, off for {off}."
     return f"Asked over the APIs, web search {'on' if sides[True] else 'off'}."
-
-
-def _series(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _all(number: int) -> str:
@@ -548,7 +544,7 @@ class Recomputation:
         most = max(votes.count(entry["id"]) for entry in combined)
         top = next(entry for entry in combined if votes.count(entry["id"]) == most)
         label = "unanimous" if most == of else "majority" if 2 * most > of else "split"
-        shares = [_overlap(list(a), list(b)) for a, b in combinations(lists.values(), 2)]
+        shares = [overlap(list(a), list(b)) for a, b in combinations(lists.values(), 2)]
         return {
             "top1": {
                 "product": top["product"],
@@ -579,7 +575,7 @@ class Recomputation:
         if len(sides) == 1:
             return None
         sides.sort(key=lambda side: -side[0])
-        told = (f"{_series(m)} rank{'s' * (n == 1)} {product} #1" for n, m, product in sides)
+        told = (f"{series(m)} rank{'s' * (n == 1)} {product} #1" for n, m, product in sides)
         return "; ".join(told) + "."
 
     def _whose_count(self, slug: str, counted: dict[str, Any]) -> str:
@@ -637,7 +633,7 @@ class Recomputation:
         leader, level = combined[0], _level(combined)
         verb = "collectively rank" if len(counted) > 1 else "ranks"
         names = [entry["product"] for entry in level]
-        claim = f"{_series(list(counted))} {verb} {tied_names(names)} #1 for {self.topic(slug)}"
+        claim = f"{series(list(counted))} {verb} {tied_names(names)} #1 for {self.topic(slug)}"
         wording = self._wording(slug, counted, firsts, combined)
         sure = doubt.clause()
         if wording.startswith("it leads") and sure.startswith("though "):
@@ -921,16 +917,6 @@ def held_to_all(chances: dict[str, Fraction]) -> set[str]:
     m, rising = len(chances), sorted(chances.values())
     limits = [p for k, p in enumerate(rising, 1) if p * 20 * m <= k]
     return {key for key, p in chances.items() if limits and p <= max(limits)}
-
-
-def _overlap(first: list[str], second: list[str]) -> Fraction:
-    """Average overlap down to the longer list's end."""
-    depth = max(len(first), len(second))
-    total = Fraction()
-    for d in range(1, depth + 1):
-        a, b = first[:d], second[:d]
-        total += Fraction(len(set(a) & set(b)), max(len(a), len(b)))
-    return total / depth
 
 
 def _renewed(before: str | None, after: str | None) -> Json:

@@ -65,14 +65,10 @@ def test_no_message_is_as_long_as_what_it_is_about() -> None:
     assert "a poll of something else, which" in problem.message
 
 
-def test_one_file_is_in_the_order_of_its_lines() -> None:
-    """Whatever times its lines bear, the one appended last is the newest."""
-    assert ordered([poll(9), poll(1), poll(5)]) == ["9", "1", "5"]
-
-
 def test_files_are_merged_by_time_and_each_keeps_its_order() -> None:
     """A category that was renamed there and back has lines of both files in turn."""
     assert ordered([poll(2), poll(6)], [poll(1), poll(5), poll(7)]) == ["1", "2", "5", "6", "7"]
+    assert ordered([poll(9), poll(1), poll(5)]) == ["9", "1", "5"], "whatever times one file bears"
 
 
 def test_a_withheld_poll_moves_nothing_in_the_order() -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 import click
 import pytest
 from broken import KINDS, write_one_of_each
-from builders import answered, app_over, append, command, edit, write_json
-from click.testing import Result
+from builders import answered, app_over, append, command, edit, output, withhold, write_json
 from flask.testing import FlaskCliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -28,27 +27,25 @@ def directory(tmp_path: Path) -> Path:
     return write_one_of_each(tmp_path / "data")
 
 
-def check(directory: Path, *args: str) -> Result:
-    """Run the command over a data directory."""
-    return app_over(directory).test_cli_runner().invoke(args=["check", *args])
+def check(directory: Path, exit_code: int = 0) -> list[str]:
+    """The lines that the command prints which ends with this exit code."""
+    done = command(directory, "check")
+    assert done.exit_code == exit_code, done.output
+    return done.stdout.splitlines()
 
 
 def test_good_data_is_called_good(directory: Path) -> None:
     """Without an error the exit code is 0."""
-    done = check(directory)
-    assert done.exit_code == 0
-    assert "\n0 errors, 0 warnings" in done.stderr
+    assert "\n0 errors, 0 warnings" in output(directory, "check")
 
 
 def test_an_alias_claimed_twice_is_named_in_both_places(directory: Path) -> None:
     """Each of two product files that claim a name is told of the other."""
     pipe = {"version": 1, "name": "Pipe", "aliases": ["x", "ZOHO\u2122"]}
     write_json(directory / "products" / "pipe.json", pipe)
-    done = check(directory)
-    assert done.exit_code == 1
     belongs = "until one gives it up it belongs to neither, and ranks as a product of its own"
     pipe_, zoho = "products/pipe.json", "products/zoho-crm.json"
-    assert done.stdout.splitlines() == [
+    assert check(directory, 1) == [
         f'{pipe_}:6:5: "ZOHO\u2122" is also claimed by {zoho}; {belongs}',
         f'{zoho}:5:5: "Zoho" is also claimed by {pipe_}; {belongs}',
     ]
@@ -64,13 +61,12 @@ def test_a_damaged_ledger_is_named(directory: Path) -> None:
     first, _, rest = text.partition(b"\n")
     for damaged in (first.replace(b'"bytes":', b'"bytes":1') + b"\n" + rest, rest):
         path.write_bytes(damaged)
-        done = check(directory)
-        assert done.exit_code == 1
-        assert done.stdout.startswith("proof/heads.jsonl:1:1: its root is not that of ledger.jsonl")
-        assert "put the folder proof back from a copy" in done.stdout
+        first_line = check(directory, 1)[0]
+        assert first_line.startswith("proof/heads.jsonl:1:1: its root is not that of ledger.jsonl")
+        assert "put the folder proof back from a copy" in first_line
     path.write_bytes(text + first[:30])
     heads.write_bytes(closed + closed[:30])
-    assert check(directory).exit_code == 0
+    check(directory)
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to(__file__)])
@@ -84,47 +80,36 @@ def test_a_ledger_that_cannot_be_read_hides_no_other_mistake(
     path.unlink(missing_ok=True)
     make(path)
     (directory / "categories" / "vpn.json").write_text("{", encoding="utf-8")
-    done = check(directory)
-    assert done.exit_code == 1
-    assert "categories/vpn.json:1:2:" in done.stdout
-    assert "proof/ledger.jsonl:1:1: cannot be read" in done.stdout
+    printed = "\n".join(check(directory, 1))
+    assert "categories/vpn.json:1:2:" in printed
+    assert "proof/ledger.jsonl:1:1: cannot be read" in printed
 
 
 @pytest.mark.parametrize(
-    ("fields", "warning"),
+    ("fields", "place", "warning"),
     [
-        (
-            {"topic": "Best VPN"},
-            '5:3: warning: "for Best VPN" stands in verdicts: a topic does not start with "Best"',
-        ),
-        (
-            {"topic": "VPN?"},
-            '5:3: warning: "for VPN?" stands in verdicts: a topic does not end in punctuation',
-        ),
-        (
-            {"title": "Best VPN."},
-            '3:3: warning: "for VPN." stands in verdicts: a topic does not end in punctuation',
-        ),
-        ({"topic": "theatre tickets"}, None),
+        ({"topic": "Best VPN"}, "5:3", 'a topic does not start with "Best"'),
+        ({"topic": "VPN?"}, "5:3", "a topic does not end in punctuation"),
+        ({"title": "Best VPN."}, "3:3", "a topic does not end in punctuation"),
+        ({"topic": "theatre tickets"}, "", ""),
     ],
 )
 def test_a_topic_that_reads_badly_in_a_verdict_is_a_warning(
-    directory: Path, fields: dict[str, object], warning: str | None
+    directory: Path, fields: dict[str, str], place: str, warning: str
 ) -> None:
     """What would stand after "for" must not start with Best or The or end a sentence."""
     edit(directory / "categories" / "vpn.json", **fields)
-    done = check(directory)
-    assert done.exit_code == 0
-    assert done.stdout == (f"categories/vpn.json:{warning}\n" if warning else "")
+    topic = fields.get("topic", "VPN.")
+    line = f'categories/vpn.json:{place}: warning: "for {topic}" stands in verdicts: {warning}'
+    assert check(directory) == ([line] if warning else [])
 
 
 def test_polling_less_than_weekly_is_a_warning(directory: Path) -> None:
     """Above seven days no cell is polled in both windows of a trend."""
     edit(directory / "site.json", poll_every_days=8)
-    done = check(directory)
-    assert done.exit_code == 0
-    assert done.stdout.startswith("site.json:5:3: warning: poll_every_days is 8: above 7 nothing")
-    assert done.stderr.endswith("\n0 errors, 1 warning, 0 notices.\n")
+    report = output(directory, "check")
+    assert "\nsite.json:5:3: warning: poll_every_days is 8: above 7 nothing" in report
+    assert report.endswith("\n0 errors, 1 warning, 0 notices.\n")
 
 
 def test_who_retired_and_what_nobody_polls_is_a_notice(directory: Path) -> None:
@@ -133,9 +118,7 @@ def test_who_retired_and_what_nobody_polls_is_a_notice(directory: Path) -> None:
     edit(directory / "models.json", models=models)
     edit(directory / "categories" / "crm-software.json", former_slugs=[])
     (directory / "categories" / "vpn.json").rename(directory / "categories" / "vpn-service.json")
-    done = check(directory)
-    assert done.exit_code == 0
-    assert done.stdout.splitlines() == [
+    assert check(directory) == [
         (
             "categories/vpn-service.json:1:1: warning: the category is in no topic; list it in a "
             "part of topics.json"
@@ -162,10 +145,9 @@ def test_topics_name_a_renamed_category_by_its_new_slug(directory: Path) -> None
     old, new = (directory / "categories" / f"{name}.json" for name in ("vpn", "vpn-service"))
     old.rename(new)
     edit(new, former_slugs=["vpn"])
-    assert check(directory).stdout == (
-        'topics.json:13:13: warning: no category has the slug "vpn"; it is called "vpn-service" '
-        "now\n"
-    )
+    assert check(directory) == [
+        'topics.json:13:13: warning: no category has the slug "vpn"; it is called "vpn-service" now'
+    ]
 
 
 def test_two_topics_with_one_address_are_an_error(directory: Path) -> None:
@@ -174,17 +156,14 @@ def test_two_topics_with_one_address_are_an_error(directory: Path) -> None:
     topic = {"slug": "software", "title": "Software", "parts": [part]}
     for topics in ([topic, topic], [{**topic, "parts": [part, part]}]):
         edit(directory / "topics.json", topics=topics)
-        done = command(directory, "check")
-        assert done.exit_code == 1
-        assert "is there twice; give each its own" in done.stdout
+        assert "is there twice; give each its own" in check(directory, 1)[0]
 
 
 def test_withholding_a_poll_that_is_not_there_is_a_warning(directory: Path) -> None:
     """An id with a typing mistake withholds nothing, which somebody should know."""
-    gone = {"0" * 16: {"reason": "x", "date": "2026-11-04"}}
-    edit(directory / "withheld.json", withheld=gone)
-    line = f"withheld.json:4:5: warning: no poll in history has the id {'0' * 16}\n"
-    assert check(directory).stdout == line
+    withhold(directory, "0" * 16)
+    line = f"withheld.json:4:5: warning: no poll in history has the id {'0' * 16}"
+    assert check(directory) == [line]
 
 
 def test_what_is_sealed_and_yet_damage_is_named_by_line(directory: Path) -> None:
@@ -195,15 +174,18 @@ def test_what_is_sealed_and_yet_damage_is_named_by_line(directory: Path) -> None
     forged = body + b',"crc":"%08x"}\n' % zlib.crc32(body + b"}")
     foreign = (directory / "history" / "crm-software.jsonl").read_bytes().splitlines()[1]
     path.write_bytes(first + forged + second + first + foreign + b"\n")
-    done = check(directory)
-    assert done.exit_code == 1
-    assert [line.split("damaged record is left out: ")[1] for line in done.stdout.splitlines()] == [
-        "it is not what its id says: it was changed after it was written",
-        "its id stands already in line 1 of history/vpn.jsonl",
-        'it is a poll of "crm-software", which is not what this file is about',
+    damage = [line.split(": a damaged record is left out: ") for line in check(directory, 1)]
+    assert damage == [
+        [
+            "history/vpn.jsonl:2:1",
+            "it is not what its id says: it was changed after it was written",
+        ],
+        ["history/vpn.jsonl:4:1", "its id stands already in line 1 of history/vpn.jsonl"],
+        [
+            "history/vpn.jsonl:5:1",
+            'it is a poll of "crm-software", which is not what this file is about',
+        ],
     ]
-    lines = [line.split(":")[1] for line in done.stdout.splitlines()]
-    assert lines == ["2", "4", "5"]
 
 
 def test_lines_that_were_moved_are_damage(directory: Path) -> None:
@@ -219,14 +201,9 @@ def test_lines_that_were_moved_are_damage(directory: Path) -> None:
         f" is before that of line {len(first) + 1}, {times[2]}"
         for place, time in ((2, times[0]), (3, times[1]))
     ]
-    assert check(directory).stdout.splitlines() == damage
-    entry = {"reason": "wrong clock", "date": "2026-11-06"}
-    withheld = json.loads((directory / "withheld.json").read_text(encoding="utf-8"))["withheld"]
-    write_json(
-        directory / "withheld.json",
-        {"version": 1, "withheld": {**withheld, json.loads(three)["id"]: entry}},
-    )
-    assert "is before that of line" not in check(directory).stdout
+    assert check(directory, 1) == damage
+    withhold(directory, json.loads(three)["id"])
+    assert check(directory) == []
 
 
 @pytest.mark.parametrize(("sample", "mark"), [(False, ""), (True, "notice: ")])
@@ -241,16 +218,12 @@ def test_a_poll_yet_to_come_is_named_with_what_to_do(
         real = {"name": "A", "api": "chat", "base_url": "https://api.example/v1", "model": "m"}
         edit(directory / "models.json", models=[{**real, "former_names": ["B"]}])
     append(directory, [answered("A", ["Pipe"], "2999-01-01T00:00:00Z", slug="vpn")])
-    done = check(directory)
-    [line] = done.stdout.splitlines()
+    [line] = check(directory, 0 if sample else 1)
     assert line.startswith(
         f"history/vpn.jsonl:3:1: {mark}a poll of 2999-01-01T00:00:00Z, which is yet to come"
     )
-    assert done.exit_code == (0 if sample else 1)
-    command = line.partition("flask ")[2]
-    shell = app_over(directory).test_cli_runner()
-    assert shell.invoke(args=shlex.split(command)).exit_code == 0
-    assert check(directory).stdout == ""
+    output(directory, *shlex.split(line.partition("flask ")[2]))
+    assert check(directory) == []
 
 
 def test_a_new_question_is_told_with_what_asking_it_costs(directory: Path) -> None:
@@ -262,9 +235,7 @@ def test_a_new_question_is_told_with_what_asking_it_costs(directory: Path) -> No
     vpn = directory / "categories" / "vpn.json"
     old = json.loads(vpn.read_text(encoding="utf-8"))["question"]
     edit(vpn, question="Which VPN is best?")
-    done = check(directory)
-    assert done.exit_code == 0
-    line, warning = done.stdout.splitlines()
+    line, warning = check(directory)
     assert warning.startswith("models.json:"), "that a real assistant's answers are invented"
     assert line.startswith(
         "categories/vpn.json:4:3: notice: a new question, yet to be answered by A and B: "
@@ -272,11 +243,11 @@ def test_a_new_question_is_told_with_what_asking_it_costs(directory: Path) -> No
     )
     new = answered("A", ["Pipe"], "2026-11-04T06:00:00Z", slug="vpn", question="Which VPN is best?")
     append(directory, [new])
-    assert "yet to be answered by B: 1 poll for at most 0.0000 USD" in check(directory).stdout
+    assert "yet to be answered by B: 1 poll for at most 0.0000 USD" in check(directory)[0]
     edit(directory / "site.json", samples_at_first=3)
-    assert "yet to be answered by B: 3 polls for" in check(directory).stdout
+    assert "yet to be answered by B: 3 polls for" in check(directory)[0]
     edit(vpn, former_questions=[old])
-    assert "categories/" not in check(directory).stdout
+    assert check(directory) == [warning]
 
 
 def test_categories_without_situations_are_counted(directory: Path) -> None:
@@ -284,21 +255,19 @@ def test_categories_without_situations_are_counted(directory: Path) -> None:
     vpn = (directory / "categories/vpn.json").read_bytes()
     for i in range(9):
         (directory / f"categories/a{i}.json").write_bytes(vpn.replace(b"VPN", b"VPN %d" % i))
-    output = check(directory).output
-    assert "11 of 11 categories have no situations (a0, a1, a2, a3, a4, \u2026)" in output
+    count = "11 of 11 categories have no situations (a0, a1, a2, a3, a4, \u2026)"
+    assert count in output(directory, "check")
     for slug in ("a0", "vpn"):
         edit(directory / f"categories/{slug}.json", situations=["somebody needs this"])
-    assert "have no situations" not in check(directory).output
+    assert "have no situations" not in output(directory, "check")
 
 
 def test_an_alias_that_is_another_title_is_warned_of(directory: Path) -> None:
     """Who searches for that other category would be sent to this one."""
     title = json.loads((directory / "categories/crm-software.json").read_bytes())["title"]
     edit(directory / "categories/vpn.json", aliases=["hide my address", title.upper()])
-    done = check(directory)
-    assert done.exit_code == 0
-    assert f'warning: "{title.upper()}" is the title of crm-software' in done.stdout
-    assert "hide my address" not in done.stdout
+    [warning] = check(directory)
+    assert f'warning: "{title.upper()}" is the title of crm-software' in warning
 
 
 def test_the_shipped_data_is_good(runner: FlaskCliRunner) -> None:

@@ -12,19 +12,20 @@ from typing import Any
 import pytest
 from builders import (
     BASE_URL,
-    SITE,
     answered,
     app_over,
     append,
     cache_control,
+    client_over,
     close_days,
     command,
     contents,
+    edit,
+    output,
     withhold,
     write_data,
     write_json,
 )
-from click.testing import Result
 from datasets import SLUGS, small_data
 from faults import failing_names
 from small_world import write_small_world
@@ -41,7 +42,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("published")
     data = small_data(home / "data")
     append(data, [answered("A", ["The A"], "2026-11-09T05:00:00Z", slug="help-desk")])
-    assert export(data, home / "tree").exit_code == 0
+    export(data, home / "tree")
     return home
 
 
@@ -56,8 +57,12 @@ def tree(published: Path, tmp_path: Path) -> Path:
     return shutil.copytree(published / "tree", tmp_path / "tree", symlinks=True)
 
 
-def export(data: Path, tree: Path, *options: str, **settings: Any) -> Result:
-    return command(data, "export", str(tree), *options, **settings)
+def export(
+    data: Path, tree: Path, *options: str, exit_code: int = 0, base_url: str | None = BASE_URL
+) -> str:
+    """All that the command says which ends with this exit code."""
+    arguments = ("export", str(tree), *options)
+    return output(data, *arguments, exit_code=exit_code, base_url=base_url)
 
 
 def manifest(tree: Path) -> dict[str, Any]:
@@ -67,8 +72,7 @@ def manifest(tree: Path) -> dict[str, Any]:
 
 def test_every_file_is_the_answer_of_the_service(data: Path, tmp_path: Path) -> None:
     """Byte for byte, plain and compressed, and kept as long by whoever uploads or sends it."""
-    result = export(data, tmp_path / "tree")
-    assert result.exit_code == 0, result.output
+    export(data, tmp_path / "tree")
     client, current = app_over(data).test_client(), tmp_path / "tree/current"
     files = manifest(tmp_path / "tree")["files"]
     assert {"/api/v1/categories.json", "/api/v1/openapi.json", "/api/v1/README.md"} <= files.keys()
@@ -90,9 +94,7 @@ def test_a_tree_is_published_with_a_warning_where_nothing_can_be_noted(
     """What cannot be kept does no harm yet."""
     (data / ".exported").unlink()
     (data / ".exported").mkdir()
-    done = export(data, tmp_path / "tree")
-    assert done.exit_code == 0
-    assert "warning: .exported cannot be written" in done.stderr
+    assert "warning: .exported cannot be written" in export(data, tmp_path / "tree")
 
 
 def test_nothing_that_needs_a_process_is_in_it(data: Path, tree: Path) -> None:
@@ -135,15 +137,14 @@ def test_the_same_data_is_the_same_tree_and_writes_nothing(
     before = (tmp_path / "tree/current").readlink()
     with monkeypatch.context() as patched:
         patched.delattr("store.publishing.trees.Tree.fill")
-        result = export(data, tmp_path / "tree")
-    assert "; 0 answers changed" in result.output
+        assert "; 0 answers changed" in export(data, tmp_path / "tree")
     assert (tmp_path / "tree/current").readlink() == before
 
 
 def test_whatever_changes_is_exported(data: Path, tree: Path, tmp_path: Path) -> None:
     """A tree over changed data is the tree that a first export makes of them."""
     changes: dict[str, Callable[[], object]] = {
-        "name": lambda: write_json(data / "site.json", {**SITE, "name": "Other"}),
+        "name": lambda: edit(data / "site.json", name="Other"),
         "lab": lambda: write_json(data / "labs/l.json", LAB),
         "poll": lambda: append(data, [answered("A", ["Product E"], "2026-11-09T06:00:00Z")]),
         "withholding": lambda: withhold(
@@ -153,7 +154,7 @@ def test_whatever_changes_is_exported(data: Path, tree: Path, tmp_path: Path) ->
     export(data, tree)
     for what, change in changes.items():
         change()
-        assert "; 0 answers changed" not in export(data, tree).output, what
+        assert "; 0 answers changed" not in export(data, tree), what
     export(data, tmp_path / "fresh")
     assert contents(tree / "current") == contents(tmp_path / "fresh/current")
 
@@ -178,8 +179,8 @@ def test_a_run_after_one_that_failed_exports_what_is_new(
     """Without the dataset's or the tree's new name, what that run noted is not believed."""
     append(data, [answered("A", ["Product E"], "2026-11-09T06:00:00Z")])
     with failing_names(nth, errno.EIO, ("rename", "replace", "symlink")):
-        assert export(data, tree).exit_code == 1
-    assert export(data, tree).exit_code == 0
+        export(data, tree, exit_code=1)
+    export(data, tree)
     export(data, tmp_path / "fresh")
     assert contents(tree / "current") == contents(tmp_path / "fresh/current")
 
@@ -255,35 +256,30 @@ def test_an_export_that_was_killed_is_no_hindrance(data: Path, tree: Path) -> No
     """Half a tree is thrown away, and readers never see it."""
     (tree / "trees/.new/api").mkdir(parents=True)
     (tree / "trees/.new/api/half").write_text("x")
-    assert export(data, tree).exit_code == 0
+    export(data, tree)
     assert not (tree / "current/api/half").exists()
 
 
 def test_it_needs_an_address(data: Path, tmp_path: Path) -> None:
     """A tree whose links lead to this machine would help nobody."""
-    result = export(data, tmp_path / "tree", base_url=None)
-    assert result.exit_code == 1
-    assert "BASE_URL is not set" in result.output
-    site = {"version": 1, "name": "X", "sample": True, "base_url": BASE_URL}
-    write_json(data / "site.json", site)
-    assert export(data, tmp_path / "tree", base_url=None).exit_code == 0
+    tree = tmp_path / "tree"
+    assert "BASE_URL is not set" in export(data, tree, exit_code=1, base_url=None)
+    edit(data / "site.json", base_url=BASE_URL)
+    export(data, tree, base_url=None)
 
 
 def test_a_directory_that_cannot_be_written_is_one_sentence(data: Path, tmp_path: Path) -> None:
     """A file in the way is named, without a stack trace."""
     (tmp_path / "file").write_text("")
-    result = export(data, tmp_path / "file" / "tree")
-    assert result.exit_code == 1
-    assert "cannot be written" in result.output
+    assert "cannot be written" in export(data, tmp_path / "file" / "tree", exit_code=1)
 
 
 def refused(data: Path, tree: Path, *options: str) -> str:
     """Export in vain: the last tree stays as it is, none is left half; the sentence."""
     before = contents(tree)
-    result = export(data, tree, *options)
-    assert result.exit_code == 1
+    refusal = export(data, tree, *options, exit_code=1)
     assert contents(tree) == before
-    return result.output
+    return refusal
 
 
 @pytest.mark.parametrize("name", ["site.json", "models.json", "withheld.json", "topics.json"])
@@ -300,29 +296,25 @@ def test_an_error_in_another_file_hinders_nothing(data: Path, tree: Path) -> Non
     """A curator's slip in one of a thousand files takes away its own addresses alone."""
     before = set(manifest(tree)["files"])
     (data / "products/product-a.json").write_text("{", encoding="utf-8")
-    assert export(data, tree).exit_code == 0
+    export(data, tree)
     gone = before - set(manifest(tree)["files"])
     assert gone
     assert all("product-a" in path for path in gone)
 
 
-@pytest.mark.parametrize("way", ["one file", "the folder"])
-def test_nothing_is_published_while_history_is_lost(
-    data: Path, tree: Path, tmp_path: Path, way: str
-) -> None:
+def test_nothing_is_published_while_history_is_lost(data: Path, tree: Path, tmp_path: Path) -> None:
     """By name, until it is restored or accepted."""
     close_days(data)
-    if way == "one file":
-        (data / "history/help-desk.jsonl").unlink()
-        assert "history/help-desk.jsonl:1:1: the file is gone" in refused(data, tree)
-        sentence = refused(data, tmp_path / "other")
-        assert "Nothing was published, the last tree stays" in sentence
-        assert not (tmp_path / "other").exists()
-        command(data, "check", "--accept-history", "help-desk", "--reason", "gone")
-        assert export(data, tree).exit_code == 0
-    else:
-        (data / "history").rename(data / "away")
-        assert refused(data, tree).count("history:1:1: ") == 1
+    (data / "history").rename(data / "away")
+    assert refused(data, tree).count("history:1:1: ") == 1
+    (data / "away").rename(data / "history")
+    (data / "history/help-desk.jsonl").unlink()
+    assert "history/help-desk.jsonl:1:1: the file is gone" in refused(data, tree)
+    sentence = refused(data, tmp_path / "other")
+    assert "Nothing was published, the last tree stays" in sentence
+    assert not (tmp_path / "other").exists()
+    command(data, "check", "--accept-history", "help-desk", "--reason", "gone")
+    export(data, tree)
 
 
 @pytest.mark.parametrize("way", ["its file", "its folder", "its history", "its lines"])
@@ -345,7 +337,7 @@ def test_nothing_is_published_while_a_category_cannot_be_shown(
             why = "history/help-desk.jsonl:1:1: "
             path = data / "history/help-desk.jsonl"
             path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
-    assert app_over(data).test_client().get("/best/help-desk").status_code == 503
+    assert client_over(data).get("/best/help-desk").status_code == 503
     assert why in refused(data, tree)
 
 
@@ -375,21 +367,20 @@ def many(ten_published: Path, tmp_path: Path) -> Path:
 
 def test_many_addresses_do_not_vanish_unasked(many: Path, tmp_path: Path) -> None:
     """A folder emptied by accident is not published; the printed number, and no other, does it."""
-    said = refused(many, tmp_path / "tree")
-    assert "28 of " in said
-    assert "published addresses would be gone: /api/v1/best/category-1.json, " in said
-    assert "if that is meant: --even-if 28" in said
-    assert "would be gone, not 27: " in refused(many, tmp_path / "tree", "--even-if", "27")
-    assert export(many, tmp_path / "tree", "--even-if", "28").exit_code == 0
+    tree = tmp_path / "tree"
+    refusal = refused(many, tree)
+    assert "28 of " in refusal
+    assert "published addresses would be gone: /api/v1/best/category-1.json, " in refusal
+    assert "if that is meant: --even-if 28" in refusal
+    assert "would be gone, not 27: " in refused(many, tree, "--even-if", "27")
+    export(many, tree, "--even-if", "28")
 
 
 def test_a_redirect_is_no_loss(many: Path, tmp_path: Path) -> None:
     """What was renamed with its old slugs may go, however much it is."""
-    path = many / "categories/category-0.json"
-    record = json.loads(path.read_text(encoding="utf-8"))
     former = [f"category-{number}" for number in range(1, 10)]
-    write_json(path, {**record, "former_slugs": former})
-    assert export(many, tmp_path / "tree").exit_code == 0
+    edit(many / "categories/category-0.json", former_slugs=former)
+    export(many, tmp_path / "tree")
 
 
 def test_what_an_operator_accepted_as_lost_may_go(many: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import answered, app_over, write_data, write_json
+from builders import answered, app_over, command, write_data, write_json
 
 KINDS = ("crm", "billing", "podcasts")
 
@@ -24,11 +24,11 @@ def directory(tmp_path: Path) -> Path:
 
 
 def said(directory: Path, **fields: Any) -> list[str]:
-    """What the check says with such a product file,."""
+    """What the check says with such a product file."""
     if fields:
         write_json(directory / "products/nimbrel.json", {"version": 1, **fields})
-    done = app_over(directory).test_cli_runner().invoke(args=["check"])
-    return [line for line in done.stdout.splitlines() if "products/" in line]
+    lines = command(directory, "check").stdout.splitlines()
+    return [line for line in lines if "products/" in line]
 
 
 def test_without_product_files_there_is_nothing_to_say(directory: Path) -> None:

@@ -14,11 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import answered, append, close_days, command, edit, failed, withhold, write_data
+from builders import (
+    answered,
+    append,
+    close_days,
+    command,
+    edit,
+    failed,
+    output,
+    withhold,
+    write_data,
+)
 from click.testing import Result
 from faults import FailingCalls, UnreadableFiles, needs_root, replace_os
 from processes import write_real
-from replaying import answer_text, envelope, serving
+from replaying import Replaying, answer_text, envelope
 
 from store.history import History
 from store.polls import sample as sample_assistant
@@ -28,12 +38,20 @@ from store.records import Failure, Poll
 from store.text import rfc3339
 
 NOWHERE = "http://127.0.0.1:9"
+KEY = {"POLL_TEST_KEY": "sk-canary-7e0f9c"}
 
 
-def run(data: Path, *arguments: str, **settings: Any) -> Result:
+def run(data: Path, *arguments: str, **environ: str) -> Result:
     """A ``flask poll`` in this process."""
-    environ = {"POLL_TEST_KEY": "sk-canary-7e0f9c", **settings.pop("environ", {})}
-    return command(data, "poll", *arguments, environ=environ, **settings)
+    return command(data, "poll", *arguments, environ={**KEY, **environ})
+
+
+def said(data: Path, *arguments: str, exit_code: int = 0, **environ: str) -> str:
+    """All that a ``flask poll`` says which ends with this exit code."""
+    return output(data, "poll", *arguments, exit_code=exit_code, environ={**KEY, **environ})
+
+
+AT = ("--at", "2026-11-03T06:00:00Z")
 
 
 @pytest.fixture
@@ -51,42 +69,29 @@ def real(tmp_path: Path) -> Path:
 
 def test_a_poll_says_what_came_of_it(sample: Path) -> None:
     """One line per assistant, one in all, and the records in history."""
-    done = run(sample, "crm", "--at", "2026-11-02T06:00:00Z")
-    assert (done.exit_code, done.output.splitlines()[-3:]) == (
-        0,
-        ["A: 1 answered", "B: 1 answered", "Total: 2 answers, 0 failed, 0.0000 USD."],
-    )
+    lines = said(sample, "crm", *AT).splitlines()
+    total = "Total: 2 answers, 0 failed, 0.0000 USD."
+    assert lines[-3:] == ["A: 1 answered", "B: 1 answered", total]
     stored = History(sample / "history").read("crm").polls
-    assert [(s.poll.model, s.poll.polled_at) for s in stored] == [
-        ("A", "2026-11-02T06:00:00Z"),
-        ("B", "2026-11-02T06:00:00Z"),
-    ]
+    assert [(s.poll.model, s.poll.polled_at) for s in stored] == [("A", AT[1]), ("B", AT[1])]
 
 
 def test_a_category_whose_file_is_broken_is_not_called_unknown(sample: Path) -> None:
     """Its mistake is told with its place, and nothing is asked about it."""
     (sample / "categories/vpn.json").write_text('{"version": 1 "title": "Best VPN"}')
-    at = ("--at", "2026-11-02T06:00:00Z")
-    done = run(sample, "vpn", *at)
-    assert (done.exit_code, "Nothing was asked: categories/vpn.json:1:15: " in done.stderr) == (
-        1,
-        True,
-    )
-    others = run(sample, "--all", *at)
-    assert (others.exit_code, "not asked: categories/vpn.json:1:15: " in others.stderr) == (0, True)
+    alone = said(sample, "vpn", *AT, exit_code=1)
+    assert "Nothing was asked: categories/vpn.json:1:15: " in alone
+    assert "not asked: categories/vpn.json:1:15: " in said(sample, "--all", *AT)
 
 
 @pytest.mark.parametrize("lost", ["history", "history/crm.jsonl"])
 def test_what_a_poll_added_is_missed_when_it_goes(sample: Path, lost: str) -> None:
     """Though no server ever saw it, nothing is paid for twice."""
-    at = ("--at", "2026-11-02T06:00:00Z")
-    assert run(sample, "--all", *at).exit_code == 0
+    said(sample, "--all", *AT)
     close_days(sample)
     (sample / lost).rename(sample / "away")
-    done = run(sample, "crm", "--due", *at)
-    assert done.exit_code == 1
-    assert "its category is left alone" in done.stderr
-    assert command(sample, "check").exit_code == 1
+    assert "its category is left alone" in said(sample, "crm", "--due", *AT, exit_code=1)
+    output(sample, "check", exit_code=1)
 
 
 @pytest.mark.parametrize("which", ["--due", "--all"])
@@ -96,16 +101,12 @@ def test_what_cannot_be_read_is_named_and_not_asked(
     """A history file that cannot be read keeps its category from being asked: exit 1, aloud."""
     run(sample, "--due", "--at", "2026-10-02T06:00:00Z")
     replace_os(monkeypatch, UnreadableFiles("crm.jsonl"))
-    done = run(sample, which, "--at", "2026-11-02T06:00:00Z")
+    lines = said(sample, which, *AT, exit_code=1).splitlines()
     reason = "history/crm.jsonl:1:1: cannot be read: Input/output error"
-    assert (done.exit_code, done.stderr.splitlines()[1], done.output.splitlines()[-1]) == (
-        1,
-        f"{reason}; its category is left alone",
-        "Total: 2 answers, 0 failed, 0.0000 USD.",
-    )
-    alone = run(sample, "crm")
-    assert (alone.exit_code, alone.output.splitlines()[-1]) == (1, "Nothing is to be asked.")
-    assert "A: 1 of 2 due" in run(sample, "--status").output, "what is unread is not due"
+    assert lines[1] == f"{reason}; its category is left alone"
+    assert lines[-1] == "Total: 2 answers, 0 failed, 0.0000 USD."
+    assert said(sample, "crm", exit_code=1).endswith("\nNothing is to be asked.\n")
+    assert "A: 1 of 2 due" in said(sample, "--status", exit_code=1), "what is unread is not due"
 
 
 def test_the_checkouts_sample_is_not_added_to_by_accident(
@@ -114,16 +115,14 @@ def test_the_checkouts_sample_is_not_added_to_by_accident(
     """Without DATA_DIR nothing is asked and nothing written; with it, or --at, it is."""
     monkeypatch.setattr("store.settings.SHIPPED_DATA", sample)
     for arguments in (["--all"], ["crm"], ["--due", "--max-usd", "1"]):
-        done = run(sample, *arguments)
-        assert done.exit_code == 1
-        assert "Nothing was asked: DATA_DIR is not set" in done.stderr
-        assert "flask init DIR" in done.stderr
+        refusal = said(sample, *arguments, exit_code=1)
+        assert "Nothing was asked: DATA_DIR is not set" in refusal
+        assert "flask init DIR" in refusal
     assert not (sample / "history").exists()
     assert not (sample / ".locks").exists()
-    assert run(sample, "--all", "--dry-run").exit_code == 0
-    assert run(sample, "--status").exit_code == 0
-    assert run(sample, "crm", "--at", "2026-11-02T06:00:00Z").exit_code == 0
-    assert run(sample, "vpn", environ={"DATA_DIR": str(sample)}).exit_code == 0
+    for allowed in (("--all", "--dry-run"), ("--status",), ("crm", *AT)):
+        said(sample, *allowed)
+    said(sample, "vpn", DATA_DIR=str(sample))
 
 
 @needs_root
@@ -133,17 +132,15 @@ def test_root_adds_nothing_that_the_datas_owner_could_not_use(
     """Else a service that runs as that user could show and ask no more what root once polled."""
     nobody = pwd.getpwnam("nobody")
     os.chown(sample, nobody.pw_uid, nobody.pw_gid)
-    done = run(sample, "crm")
-    assert done.exit_code == 1
-    assert "the data belongs to nobody, who could not use what root adds" in done.output
-    assert f"runuser -u nobody -- {sys.executable} -m flask poll" in done.output
-    assert run(sample, "--status").exit_code == 0
-    assert run(sample, "--dry-run", "crm").exit_code == 0
+    refusal = said(sample, "crm", exit_code=1)
+    assert "the data belongs to nobody, who could not use what root adds" in refusal
+    assert f"runuser -u nobody -- {sys.executable} -m flask poll" in refusal
+    said(sample, "--status")
+    said(sample, "--dry-run", "crm")
     assert not (sample / "history").exists()
     assert not (sample / ".locks").exists()
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "geteuid", lambda: nobody.pw_uid)
-        assert run(sample, "crm").exit_code == 0
+    monkeypatch.setattr(os, "geteuid", lambda: nobody.pw_uid)
+    said(sample, "crm")
 
 
 @needs_root
@@ -152,14 +149,11 @@ def test_whose_data_it_is_the_history_says(sample: Path) -> None:
     (sample / "history").mkdir()
     nobody = pwd.getpwnam("nobody")
     os.chown(sample, nobody.pw_uid, nobody.pw_gid)
-    assert run(sample, "crm").exit_code == 0
+    said(sample, "crm")
     os.chown(sample / "history", nobody.pw_uid, nobody.pw_gid)
-    assert run(sample, "crm").exit_code == 1
+    said(sample, "crm", exit_code=1)
     os.chown(sample / "history", 54_321, 54_321)  # a container's root may know no such user
-    assert run(sample, "crm").exit_code == 0
-
-
-AT = ("--at", "2026-11-03T06:00:00Z")
+    said(sample, "crm")
 
 
 def answers(data: Path, slug: str) -> list[tuple[str, str]]:
@@ -170,11 +164,8 @@ def answers(data: Path, slug: str) -> list[tuple[str, str]]:
 
 def test_samples_ask_each_so_often(sample: Path) -> None:
     """Every answer is a record of its own; the others are asked before anyone is again."""
-    done = run(sample, "crm", "--samples", "3", *AT)
-    assert (done.exit_code, done.output.splitlines()[-3:-1]) == (
-        0,
-        ["A: 3 answered", "B: 3 answered"],
-    )
+    lines = said(sample, "crm", "--samples", "3", *AT).splitlines()
+    assert lines[-3:-1] == ["A: 3 answered", "B: 3 answered"]
     assert [model for model, _ in answers(sample, "crm")] == ["A", "B"] * 3
     assert len({id_ for _, id_ in answers(sample, "crm")}) == 6
     times = {stored.poll.polled_at for stored in History(sample / "history").read("crm").polls}
@@ -190,17 +181,16 @@ def test_samples_are_made_again_with_the_same_bytes(sample: Path, tmp_path: Path
         run(other, "crm", *AT)
     path = Path("history/crm.jsonl")
     assert (sample / path).read_bytes() == (other / path).read_bytes()
-    assert command(sample, "check").exit_code == 0
+    output(sample, "check")
 
 
 def test_due_fills_rounds_up(sample: Path) -> None:
     """With --due so many answers a round, those it has among them; so a run can be repeated."""
     run(sample, "crm", *AT)
     assert run(sample, "crm", "--due", *AT).stdout == "Nothing is due.\n"
-    done = run(sample, "vpn", "crm", "--due", *AT)
-    assert done.output.splitlines()[-3:-1] == ["A: 1 answered", "B: 1 answered"]
-    done = run(sample, "--due", "--samples", "2", *AT)
-    assert done.output.splitlines()[-3:-1] == ["A: 2 answered", "B: 2 answered"]
+    assert "\nA: 1 answered\nB: 1 answered\n" in said(sample, "vpn", "crm", "--due", *AT)
+    more = said(sample, "--due", "--samples", "2", *AT)
+    assert "\nA: 2 answered\nB: 2 answered\n" in more
     assert [len(answers(sample, slug)) for slug in ("crm", "vpn")] == [4, 4]
     assert run(sample, "--due", "--samples", "2", *AT).stdout == "Nothing is due.\n"
 
@@ -208,16 +198,13 @@ def test_due_fills_rounds_up(sample: Path) -> None:
 def test_the_site_says_how_many_answers_a_round_takes(sample: Path) -> None:
     """At first more if it says so, then as many as every round."""
     edit(sample / "site.json", samples_per_round=2, samples_at_first=3)
-    assert "A: 6 calls of a sample" in run(sample, "--due", "--dry-run", *AT).output
-    once = run(sample, "--due", "--samples", "1", "--dry-run", *AT).output
+    assert "A: 6 calls of a sample" in said(sample, "--due", "--dry-run", *AT)
+    once = said(sample, "--due", "--samples", "1", "--dry-run", *AT)
     assert "A: 2 calls of a sample" in once  # the option stands for both of the site's numbers
     run(sample, "crm", *AT)
-    status = run(sample, "--status", *AT).output
-    assert "A: 2 of 2 due, last success 20" in status
-    done = run(sample, "--due", *AT)
-    assert done.output.splitlines()[-3:-1] == ["A: 5 answered", "B: 5 answered"]
-    later = ("--at", "2026-11-10T06:00:00Z")
-    assert "B: 4 answered" in run(sample, "--due", *later).output
+    assert "A: 2 of 2 due, last success 20" in said(sample, "--status", *AT)
+    assert "\nA: 5 answered\nB: 5 answered\n" in said(sample, "--due", *AT)
+    assert "B: 4 answered" in said(sample, "--due", "--at", "2026-11-10T06:00:00Z")
 
 
 @pytest.mark.parametrize("named", [(), ("crm", "vpn")])
@@ -248,56 +235,50 @@ def test_until_clear_asks_once_a_day(tmp_path: Path) -> None:
     run(data, "sofa", *AT)
     dry = run(data, "--until-clear", "5", "--dry-run", *AT).stdout.splitlines()
     assert dry[:2] == [f"{name}: 1 call of a sample assistant, free" for name in "AB"]
-    done = run(data, "--until-clear", "5", *AT)
-    assert (done.exit_code, done.output.splitlines()[-2:]) == (
-        0,
-        ["Total: 2 answers, 0 failed, 0.0000 USD.", "Categories: 2 unmeasured."],
-    )
+    end = "\nTotal: 2 answers, 0 failed, 0.0000 USD.\nCategories: 2 unmeasured.\n"
+    assert said(data, "--until-clear", "5", *AT).endswith(end)
     again = run(data, "--until-clear", "5", *AT)
     assert again.exit_code == 0
     assert re.fullmatch("Nothing is to be asked. Of one day one answer counts: .*\n", again.stdout)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "sentence"),
+    ("arguments", "sentence"),
     [
-        ((), 2, "Say what to poll: one or more SLUGs, --due, --all or --until-clear."),
-        (("--until-clear", "6"), 2, "6 is not in the range 2<=x<=5"),
-        (("--until-clear", "3", "--due"), 2, "--until-clear goes with neither --due nor --samples"),
-        (("cmr",), 2, 'No category has the slug "cmr". Closest: crm'),
-        (("vnp",), 2, 'No category has the slug "vnp". Closest: vpn'),
-        (("zzzzzz",), 2, 'No category has the slug "zzzzzz".\n'),
-        (("crm", "--model", "C"), 2, 'No assistant is called "C"; models.json has A, B.'),
-        (("crm", "--at", "yesterday"), 2, '"yesterday" is not a time such as 2026-11-02T06:00:00Z'),
-        (("crm", "--at", "2199-11-02T06:00:00Z"), 2, "is before 2020 or still to come"),
-        (("crm", "--at", "2019-12-31T23:59:59Z"), 2, "is before 2020 or still to come"),
-        (("--due", "--all"), 2, "--all asks what is not due, too; leave out --due."),
-        (("crm", "--max-usd", "-1"), 2, "-1.0 is not in the range"),
-        (("crm", "--max-usd", "nan"), 2, '"nan" is not an amount'),
-        (("crm", "--max-usd", "inf"), 2, "inf is not in the range"),
-        (("crm", "--samples", "0"), 2, "0 is not in the range 1<=x<=5"),
+        ((), "Say what to poll: one or more SLUGs, --due, --all or --until-clear."),
+        (("--until-clear", "6"), "6 is not in the range 2<=x<=5"),
+        (("--until-clear", "3", "--due"), "--until-clear goes with neither --due nor --samples"),
+        (("cmr",), 'No category has the slug "cmr". Closest: crm'),
+        (("vnp",), 'No category has the slug "vnp". Closest: vpn'),
+        (("zzzzzz",), 'No category has the slug "zzzzzz".\n'),
+        (("crm", "--model", "C"), 'No assistant is called "C"; models.json has A, B.'),
+        (("crm", "--at", "yesterday"), '"yesterday" is not a time such as 2026-11-02T06:00:00Z'),
+        (("crm", "--at", "2199-11-02T06:00:00Z"), "is before 2020 or still to come"),
+        (("crm", "--at", "2019-12-31T23:59:59Z"), "is before 2020 or still to come"),
+        (("--due", "--all"), "--all asks what is not due, too; leave out --due."),
+        (("crm", "--max-usd", "-1"), "-1.0 is not in the range"),
+        (("crm", "--max-usd", "nan"), '"nan" is not an amount'),
+        (("crm", "--max-usd", "inf"), "inf is not in the range"),
+        (("crm", "--samples", "0"), "0 is not in the range 1<=x<=5"),
     ],
 )
 def test_a_wrong_call_is_answered_by_what_to_do(
-    sample: Path, arguments: tuple[str, ...], code: int, sentence: str
+    sample: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
     """Every mistake on the command line has a sentence; nothing is asked."""
-    done = run(sample, *arguments)
-    assert done.exit_code == code
-    assert sentence in done.output
+    assert sentence in said(sample, *arguments, exit_code=2)
     assert History(sample / "history").signatures() == {}
 
 
 def test_a_time_is_only_pretended_to_samples(real: Path) -> None:
     """--at would falsify real polls."""
-    done = run(real, "crm", "--at", "2026-11-02T06:00:00Z")
-    assert done.exit_code == 2
-    assert "--at is only for data whose assistants are all of api sample." in done.output
+    sentence = "--at is only for data whose assistants are all of api sample."
+    assert sentence in said(real, "crm", *AT, exit_code=2)
 
 
 def test_a_dry_run_says_what_it_would_cost(real: Path) -> None:
     """Dollars as expected, and with calls and tokens at most; nothing is sent or written."""
-    done = run(real, "--all", "--dry-run", environ={"POLL_TEST_KEY": ""})
+    done = run(real, "--all", "--dry-run", POLL_TEST_KEY="")
     lines = done.stdout.splitlines()
     assert done.exit_code == 0
     assert [line.partition(":")[0] for line in lines[:-1]] == ["GPT", "Claude", "Gemini", "Grok"]
@@ -321,19 +302,18 @@ def test_a_dry_run_says_which_price_is_unknown(real: Path, sample: Path) -> None
     assert thrice[0].startswith("GPT: 6 calls, 0.09 USD expected")
     assert ", 1.00 USD at most, " in thrice[-1]
     change(real, usd_per_million_input=None)
-    done = run(real, "crm", "--dry-run")
-    assert "GPT: 1 call, price unknown;" in done.output
-    assert re.search(r"0\.1[23] USD at most and what has no price, if no question", done.output)
-    assert "A: 2 calls of a sample assistant, free" in run(sample, "--all", "--dry-run").output
+    once = said(real, "crm", "--dry-run")
+    assert "GPT: 1 call, price unknown;" in once
+    assert re.search(r"0\.1[23] USD at most and what has no price, if no question", once)
+    assert "A: 2 calls of a sample assistant, free" in said(sample, "--all", "--dry-run")
 
 
 def change(data: Path, **fields: Any) -> None:
     """Change members of the first assistant in models.json; ``None`` takes one out."""
     path = data / "models.json"
-    told = json.loads(path.read_text())
-    told["models"][0] |= fields
-    told["models"][0] = {k: v for k, v in told["models"][0].items() if v is not None}
-    path.write_text(json.dumps(told, indent=2))
+    first, *others = json.loads(path.read_text())["models"]
+    first = {key: value for key, value in {**first, **fields}.items() if value is not None}
+    edit(path, models=[first, *others])
 
 
 @pytest.mark.parametrize(
@@ -349,10 +329,9 @@ def test_nothing_is_asked_while_models_json_has_mistakes(
 ) -> None:
     """They stop the run before the first request."""
     change(real, **fields)
-    done = run(real, "--all", "--model", "GPT")
-    assert done.exit_code == 1
-    assert sentence in done.output
-    assert "4x9f8a7b6c" not in done.output
+    refusal = said(real, "--all", "--model", "GPT", exit_code=1)
+    assert sentence in refusal
+    assert "4x9f8a7b6c" not in refusal
     assert polled(real) == 0
 
 
@@ -375,15 +354,13 @@ def test_who_cannot_be_asked_stops_nobody_else(
     real: Path, fields: dict[str, Any], arguments: tuple[str, ...], sentence: str
 ) -> None:
     """A missing key or price is named and ends the run with 1; the others are asked."""
-    told = json.loads((real / "models.json").read_text())
-    told["models"][1:] = [{"name": "A", "api": "sample"}]
-    (real / "models.json").write_text(json.dumps(told))
+    [first, *_] = json.loads((real / "models.json").read_text())["models"]
+    edit(real / "models.json", models=[first, {"name": "A", "api": "sample"}])
     edit(real / "site.json", sample=True)
     change(real, **fields)
-    done = run(real, "crm", *arguments)
-    assert done.exit_code == 1
-    assert sentence in done.output
-    assert "A: 1 " in done.output
+    report = said(real, "crm", *arguments, exit_code=1)
+    assert sentence in report
+    assert "A: 1 " in report
     assert polled(real) == 1
 
 
@@ -396,9 +373,8 @@ def polled(data: Path) -> int:
 def test_a_key_over_plain_http_is_a_warning(tmp_path: Path) -> None:
     """An address that would carry a key unencrypted is warned of, before anything is sent."""
     data = write_real(tmp_path / "data", "http://llm.example", ["crm"])
-    check = command(data, "check")
-    assert (check.exit_code, check.output.count("would travel unencrypted; use https")) == (0, 4)
-    assert run(data, "crm", "--max-usd", "0").output.count("warning: models.json:") == 4
+    assert output(data, "check").count("would travel unencrypted; use https") == 4
+    assert said(data, "crm", "--max-usd", "0").count("warning: models.json:") == 4
 
 
 @pytest.mark.parametrize(
@@ -415,40 +391,34 @@ def test_a_limit_that_is_reached_is_no_failure(
     """Nothing is asked, and why is said: a state with an hour, as in /healthz."""
     fields = {"daily_usd": cap} if cap else {}
     data = write_real(tmp_path / "data", NOWHERE, ["crm"], **fields)
-    done = run(data, *arguments)
-    assert (done.exit_code, limit in done.output, polled(data)) == (0, True, 0)
+    assert limit in said(data, *arguments)
+    assert polled(data) == 0
 
 
-def test_trying_shows_no_part_of_a_key(tmp_path: Path) -> None:
+def test_trying_shows_no_part_of_a_key(tmp_path: Path, provider: Replaying) -> None:
     """An error that a provider sends as a success is redacted like any other."""
-    said = {"error": {"message": "Incorrect API key provided: sk-canary"}}
-    with serving() as server:
-        data = write_real(tmp_path / "data", server.url, ["crm"], names=["GPT"])
-        server.follow({"gpt": [{"body": said}]})
-        done = run(data, "--try")
-    assert (done.exit_code, "canary" in done.output) == (1, False)
+    data = write_real(tmp_path / "data", provider.url, ["crm"], names=["GPT"])
+    body = {"error": {"message": "Incorrect API key provided: sk-canary"}}
+    provider.follow({"gpt": [{"body": body}]})
+    assert "canary" not in said(data, "--try", exit_code=1)
 
 
-def test_a_run_says_what_nobody_knows_the_cost_of(tmp_path: Path) -> None:
+def test_a_run_says_what_nobody_knows_the_cost_of(tmp_path: Path, provider: Replaying) -> None:
     """What a limit counts as spent is in the total, though no answer came."""
-    with serving() as server:
-        data = write_real(tmp_path / "data", server.url, ["crm"], names=["GPT"])
-        server.follow({"gpt": [{"status": 200, "body": []}]})
-        done = run(data, "crm", "--max-usd", "5")
+    data = write_real(tmp_path / "data", provider.url, ["crm"], names=["GPT"])
+    provider.follow({"gpt": [{"status": 200, "body": []}]})
+    report = run(data, "crm", "--max-usd", "5").output
     cost = r"0\.0000 USD and at most 0\.\d{4} USD of unknown cost"
-    assert re.search(rf"Total: 0 answers, 1 failed, {cost}\.", done.output), done.output
+    assert re.search(rf"Total: 0 answers, 1 failed, {cost}\.", report), report
 
 
-def test_a_clock_that_differs_needs_a_person(tmp_path: Path) -> None:
+def test_a_clock_that_differs_needs_a_person(tmp_path: Path, provider: Replaying) -> None:
     """Though other assistants have answered: what was paid is thrown away until it is set."""
-    with serving() as server:
-        data = write_real(tmp_path / "data", server.url, ["crm"], names=["GPT", "Claude"])
-        date = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
-        odd = {"headers": {"date": date}, "body": envelope("messages", answer_text(["A"]), "c")}
-        server.follow({"claude": [odd], "gpt": [{"picks": ["A"]}]})
-        done = run(data, "crm")
-    assert "that of Claude's provider" in done.output
-    assert done.exit_code == 1
+    data = write_real(tmp_path / "data", provider.url, ["crm"], names=["GPT", "Claude"])
+    date = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
+    odd = {"headers": {"date": date}, "body": envelope("messages", answer_text(["A"]), "c")}
+    provider.follow({"claude": [odd], "gpt": [{"picks": ["A"]}]})
+    assert "that of Claude's provider" in said(data, "crm", exit_code=1)
 
 
 def test_a_daily_limit_needs_prices(tmp_path: Path) -> None:
@@ -456,8 +426,8 @@ def test_a_daily_limit_needs_prices(tmp_path: Path) -> None:
     data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=1)
     change(data, usd_per_million_output=None)
     sentence = "this assistant has no usd_per_million_output, which daily_usd of site.json needs"
-    for done in (run(data, "crm"), command(data, "check")):
-        assert (done.exit_code, sentence in done.output) == (1, True)
+    assert sentence in said(data, "crm", exit_code=1)
+    assert sentence in output(data, "check", exit_code=1)
 
 
 def test_a_day_that_cannot_be_summed_up_needs_a_person(tmp_path: Path) -> None:
@@ -465,34 +435,36 @@ def test_a_day_that_cannot_be_summed_up_needs_a_person(tmp_path: Path) -> None:
     data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=1)
     (data / ".locks" / "spent.json").mkdir(parents=True)
     why = "daily_usd 1 of site.json cannot be kept: Is a directory."
-    for argument, sentence in (("--due", f"Nothing was asked: {why}"), ("--status", why)):
-        done = run(data, argument)
-        assert (done.exit_code, sentence in done.output) == (1, True), argument
+    assert f"Nothing was asked: {why}" in said(data, "--due", exit_code=1)
+    status = said(data, "--status", exit_code=1)
+    assert why in status
+    assert "Spent today: 0.00 of 1 USD." in status
+
+
+def pause(data: Path, kind: str) -> str:
+    """Let a failure of this kind pause GPT for three hours; return until when."""
+    now = datetime.now(UTC)
+    rest = rfc3339(now + timedelta(hours=3))
+    append(data, [failed("GPT", kind, rfc3339(now), slug="vpn", cooldown_until=rest)])
+    return rest
 
 
 def test_a_pause_that_is_met_needs_a_person(real: Path) -> None:
     """Nothing is asked of a paused assistant, and why is said, with status 1."""
-    now = datetime.now(UTC)
-    rest = rfc3339(now + timedelta(hours=3))
-    append(real, [failed("GPT", "auth", rfc3339(now), slug="vpn", cooldown_until=rest)])
-    done = run(real, "--due", "--max-usd", "0")
-    assert (done.exit_code, f"  paused until {rest}" in done.output) == (1, True)
-    assert '`flask poll --due --model "GPT"` asks one question first' in done.output
+    rest = pause(real, "auth")
+    report = said(real, "--due", "--max-usd", "0", exit_code=1)
+    assert f"  paused until {rest}" in report
+    assert '`flask poll --due --model "GPT"` asks one question first' in report
 
 
 def test_a_pause_that_its_provider_named_is_kept_by_all(real: Path) -> None:
     """Nobody asks before the hour that it said, and who tries is told so."""
-    now = datetime.now(UTC)
-    rest = rfc3339(now + timedelta(hours=3))
-    append(real, [failed("GPT", "rate_limited", rfc3339(now), slug="vpn", cooldown_until=rest)])
-    done = run(real, "vpn", "--model", "GPT")
-    assert (done.exit_code, polled(real)) == (1, 1)
-    assert "its provider named the time, so nothing asks it before" in done.output
-    tried = run(real, "--try", "--model", "GPT")
-    assert (tried.exit_code, f"GPT: not asked, for it is paused until {rest}" in tried.output) == (
-        1,
-        True,
-    )
+    rest = pause(real, "rate_limited")
+    report = said(real, "vpn", "--model", "GPT", exit_code=1)
+    assert polled(real) == 1
+    assert "its provider named the time, so nothing asks it before" in report
+    tried = said(real, "--try", "--model", "GPT", exit_code=1)
+    assert f"GPT: not asked, for it is paused until {rest}" in tried
 
 
 def test_failed_questions_that_wait_are_told(real: Path) -> None:
@@ -501,9 +473,8 @@ def test_failed_questions_that_wait_are_told(real: Path) -> None:
     models = ("GPT", "Claude", "Gemini", "Grok")
     for slug in ("crm", "vpn"):
         append(real, [failed(model, "http", now, slug=slug) for model in models])
-    done = run(real, "--due")
-    said = "Nothing is due. 8 failed questions will be asked again later; --all asks now."
-    assert (done.exit_code, said in done.output) == (0, True)
+    sentence = "Nothing is due. 8 failed questions will be asked again later; --all asks now."
+    assert sentence in said(real, "--due")
 
 
 def test_nothing_real_is_added_to_invented_answers(sample: Path) -> None:
@@ -512,27 +483,25 @@ def test_nothing_real_is_added_to_invented_answers(sample: Path) -> None:
     edit(sample / "site.json", sample=False)
     real = {"name": "GPT", "api": "chat", "model": "gpt", "base_url": NOWHERE}
     edit(sample / "models.json", models=[real])
-    done = run(sample, "vpn")
-    assert (done.exit_code, polled(sample)) == (1, 2)
-    assert "Nothing was asked, for site.json has a mistake" in done.output
+    refusal = "Nothing was asked, for site.json has a mistake"
+    assert refusal in said(sample, "vpn", exit_code=1)
+    assert polled(sample) == 2
 
 
 def test_check_tells_a_mistake_once(real: Path) -> None:
     """While models.json has a mistake of its schema, nothing is said about what follows from it."""
     change(real, api="chatter", base_url=None)
-    check = command(real, "check")
-    assert check.exit_code == 1
-    assert check.output.count("models.json:") == 1
-    assert "models[0].api must be one of" in check.output
+    check = output(real, "check", exit_code=1)
+    assert check.count("models.json:") == 1
+    assert "models[0].api must be one of" in check
 
 
 def test_a_fault_of_the_disk_is_one_sentence(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record that cannot be written ends the run with a sentence, not a traceback."""
     replace_os(monkeypatch, FailingCalls(also=("write",)))
-    done = run(sample, "--all")
-    assert done.exit_code == 1
-    assert "  not asked on: an answer could not be recorded: " in done.output
-    assert done.output.splitlines()[-1] == "Total: 0 answers, 0 failed, 0.0000 USD."
+    report = said(sample, "--all", exit_code=1)
+    assert "  not asked on: an answer could not be recorded: " in report
+    assert report.endswith("\nTotal: 0 answers, 0 failed, 0.0000 USD.\n")
 
 
 def test_the_status_says_how_polling_stands(real: Path) -> None:
@@ -548,7 +517,7 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
     append(real, [over])
     append(real, [failed("GPT", "auth", at(hours=3), slug="vpn", cooldown_until=rest)])
     with turn(real / ".locks", "Gemini", threading.Event()):
-        done = run(real, "--status", environ={"POLL_TEST_KEY": ""})
+        done = run(real, "--status", POLL_TEST_KEY="")
     assert done.exit_code == 1
     way = '`flask poll --due --model "GPT"`'
     lines = [line for line in done.stdout.splitlines() if "is not set" not in line]
@@ -566,9 +535,9 @@ def test_the_status_says_how_polling_stands(real: Path) -> None:
 
 def test_the_status_of_what_is_fine_is_0(sample: Path) -> None:
     """Nothing asked yet, then everything answered, and however long ago: invented answers."""
-    assert run(sample, "--status").exit_code == 0
+    said(sample, "--status")
     run(sample, "--all", "--at", "2026-01-01T06:00:00Z")
-    assert run(sample, "--status").exit_code == 0
+    said(sample, "--status")
 
 
 @pytest.mark.parametrize(
@@ -585,11 +554,9 @@ def test_the_status_of_what_no_longer_answers_is_1(
     real: Path, polls: list[Poll], sentence: str
 ) -> None:
     """Ten failures in a row, or silence for twice the interval, need a person."""
-    assert run(real, "--status").exit_code == 0
+    said(real, "--status")
     append(real, polls)
-    done = run(real, "--status")
-    assert done.exit_code == 1
-    assert sentence in done.output
+    assert sentence in said(real, "--status", exit_code=1)
 
 
 def test_what_is_reserved_is_spent_until_it_is_settled(tmp_path: Path) -> None:
@@ -597,24 +564,17 @@ def test_what_is_reserved_is_spent_until_it_is_settled(tmp_path: Path) -> None:
     data = write_real(tmp_path / "data", NOWHERE, ["crm"], daily_usd=1)
     today = datetime.now(UTC).date().isoformat()
     (data / ".locks").mkdir()
-    (data / ".locks" / "spent.json").write_text(
-        json.dumps({"day": today, "micros": {"GPT": 120_000}})
-    )
-    assert (
-        "Spent today: 0.12 of 1 USD, 0.12 of it for batches on their way, calls"
-        in run(data, "--status").output
-    )
-    (data / ".locks" / "spent.json").unlink()
-    (data / ".locks" / "spent.json").mkdir()
-    assert "Spent today: 0.00 of 1 USD." in run(data, "--status").output
+    ledger = {"day": today, "micros": {"GPT": 120_000}}
+    (data / ".locks" / "spent.json").write_text(json.dumps(ledger))
+    spent = "Spent today: 0.12 of 1 USD, 0.12 of it for batches on their way, calls"
+    assert spent in said(data, "--status")
 
 
 def test_the_status_says_that_nothing_can_be_locked(real: Path) -> None:
     """Where locks cannot be used."""
     (real / ".locks").write_text("")
-    done = run(real, "--status")
-    assert done.exit_code == 1
-    assert "Nothing can be asked, for .locks cannot be used: Not a directory." in done.output
+    sentence = "Nothing can be asked, for .locks cannot be used: Not a directory."
+    assert sentence in said(real, "--status", exit_code=1)
 
 
 @pytest.mark.parametrize("which", [("--all",), ("--until-clear", "5")])
@@ -623,10 +583,10 @@ def test_failures_give_their_reason(
 ) -> None:
     """Each is asked once; under an assistant's line stands one sentence for each kind."""
     monkeypatch.setattr(sample_assistant, "reply", failing)
-    done = run(sample, *which, *AT)
-    assert (done.exit_code, polled(sample)) == (1, 4)
+    report = said(sample, *which, *AT, exit_code=1)
+    assert polled(sample) == 4
     for name in "AB":
-        assert f"\n{name}: 2 refusal\n  refusal: The model refused.\n" in done.output
+        assert f"\n{name}: 2 refusal\n  refusal: The model refused.\n" in report
 
 
 def failing(*_: object) -> Reply:
@@ -642,11 +602,10 @@ def test_a_record_from_the_future_keeps_its_category_from_being_asked(
     poll = answered("GPT", ["X"], ahead.strftime("%Y-%m-%dT%H:%M:%SZ"), slug="crm")
     append(real, [poll])
     append(real, [answered("GPT", ["X"], "2026-01-05T06:00:00Z", slug="vpn")])
-    done = run(real, "crm", "--model", "Claude")
-    assert done.exit_code == 1
-    assert "history/crm.jsonl:1:1: a poll of 20" in done.stderr
+    refusal = said(real, "crm", "--model", "Claude", exit_code=1)
+    assert "history/crm.jsonl:1:1: a poll of 20" in refusal
     end = "; `flask check` says what to do; its category is left alone\nNothing is to be asked.\n"
-    assert done.output.endswith(end)
+    assert refusal.endswith(end)
     assert f"withheld: flask withhold {poll.id}" in command(real, "check").output
     assert polled(real) == 2
     withhold(real, poll.id)

@@ -7,7 +7,7 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ from builders import (
     close_days,
     command,
     contents,
+    output,
     withhold,
     write_data,
 )
-from click.testing import Result
+from builders import edit as edit_json
 from datasets import running, small_data, written
 from flask import request
 
@@ -55,8 +56,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tree(data: Path) -> Path:
     home = data.with_name("tree")
-    done = command(data, "export", str(home))
-    assert done.exit_code == 0, done.output
+    output(data, "export", str(home))
     return home
 
 
@@ -67,34 +67,43 @@ def copy(data: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def history(copy: Path) -> Path:
+    """The same without its dataset."""
+    shutil.rmtree(copy / "dataset")
+    return copy
+
+
+@pytest.fixture
+def dataset(data: Path, tmp_path: Path) -> Path:
+    """A copy of the dataset alone."""
+    return shutil.copytree(data / "dataset/current", tmp_path / "dataset")
+
+
+@pytest.fixture
 def kept(data: Path, tmp_path: Path) -> Path:
     """The heads, as somebody kept them."""
     return Path(shutil.copy(data / "proof/heads.jsonl", tmp_path / "kept.jsonl"))
 
 
-def verify(source: Path | str, *options: str) -> Result:
-    """The command as a stranger runs it, who has no data of his own."""
-    return command(Path("nowhere"), "verify", str(source), *options)
+def verify(source: Path | str, *options: str, exit_code: int = 0) -> str:
+    """All that the command says to a stranger who has no data of his own."""
+    return output(Path("nowhere"), "verify", str(source), *options, exit_code=exit_code)
 
 
 def refused(source: Path | str, *options: str) -> str:
     """Why a source is not verified."""
-    done = verify(source, *options)
-    assert done.exit_code == 1, done.output
-    assert done.stderr.startswith("Error: not verified: "), done.stderr
-    return done.stderr.removeprefix("Error: not verified: ").strip()
+    refusal = verify(source, *options, exit_code=1)
+    assert refusal.startswith("Error: not verified: "), refusal
+    return refusal.removeprefix("Error: not verified: ").strip()
 
 
 def test_what_was_published_is_verified(data: Path, tree: Path) -> None:
     """Data, dataset and tree: how many lines are open and withheld, and the root to keep."""
     root = json.loads((data / "dataset/current/dataset.json").read_bytes())["present"]["root"]
     for source, which in ((data, "dataset"), (data / "dataset", "dataset"), (tree, "tree")):
-        done = verify(source)
-        assert done.exit_code == 0, done.output
-        said = (
-            f"21 lines, 3 heads, 2 of open days, 1 withheld; root {root}; every file of the {which}"
-        )
-        assert re.fullmatch(rf"verified in [\d.]+ s: {said}\n", done.stdout)
+        parts = "21 lines, 3 heads, 2 of open days, 1 withheld"
+        said = rf"verified in [\d.]+ s: {parts}; root {root}; every file of the {which}\n"
+        assert re.fullmatch(said, verify(source))
 
 
 def test_before_the_first_closed_day_there_is_nothing_to_verify(tmp_path: Path) -> None:
@@ -109,10 +118,8 @@ def test_whoever_verifies_needs_pictures_where_there_are_any(
     """Pages name them; they need not be the same, as they depend on fonts, and nor is it silent."""
     has_cards = (tree / "current/cards").is_dir()
     monkeypatch.setattr(verifying, "rasteriser", lambda: None if has_cards else bytes)
-    done = verify(tree)
     which = "with" if has_cards else "without"
-    assert done.exit_code == 1
-    assert done.stderr.endswith(f"shows in its pages: verify it {which} them\n")
+    assert refused(tree).endswith(f"shows in its pages: verify it {which} them")
 
 
 def close_anew(data: Path) -> None:
@@ -193,22 +200,16 @@ PLACES: dict[Callable[[Path], None], str] = {
 }
 
 
-@pytest.fixture
-def dataset(data: Path, tmp_path: Path) -> Path:
-    """A copy of the dataset alone."""
-    return shutil.copytree(data / "dataset/current", tmp_path / "dataset")
-
-
 @pytest.mark.parametrize("forge", LINES)
 def test_a_forged_line_is_refused_by_file_and_line(
-    copy: Path, kept: Path, forge: Callable[[Path], None]
+    history: Path, kept: Path, forge: Callable[[Path], None]
 ) -> None:
     """Whoever changes history and not the ledger."""
-    shutil.rmtree(copy / "dataset")
-    forge(copy)
+    forge(history)
     for options in ((), ("--against", str(kept))):
-        assert re.match(r"history/[a-z-]+\.jsonl:\d+: ", refused(copy, *options))
-        assert PLACES.get(forge, ":1:") in refused(copy, *options)
+        reason = refused(history, *options)
+        assert re.match(r"history/[a-z-]+\.jsonl:\d+: ", reason)
+        assert PLACES.get(forge, ":1:") in reason
 
 
 @pytest.mark.parametrize("forge", [edit, drop, insert])
@@ -222,7 +223,7 @@ def test_history_that_was_made_anew_with_its_ledger_is_refused_by_kept_heads(
     written(copy, BASE_URL)
     head = json.loads(kept.read_text().splitlines()[0])
     for source in (copy, copy / "dataset"):
-        assert verify(source).exit_code == 0
+        verify(source)
         for against in (str(kept), f"{head['day']}:{head['root']}"):
             assert "was rewritten or cut short" in refused(source, "--against", against)
 
@@ -236,22 +237,21 @@ def test_no_ledger_makes_such_lines_good(
     close_anew(copy)
     shutil.rmtree(copy / "dataset")
     written(copy, BASE_URL)
-    done = verify(copy / "dataset")
+    report = verify(copy / "dataset")
     if forge is not swap:  # which are of different assistants, and of one day
-        assert "damaged, which count nowhere" in done.output
+        assert "damaged, which count nowhere" in report
     assert "was rewritten" in refused(copy / "dataset", "--against", str(kept))
 
 
-def test_a_backdated_line_in_a_closed_day_is_told(copy: Path) -> None:
+def test_a_backdated_line_in_a_closed_day_is_told(history: Path) -> None:
     """Also once a later day was closed over it."""
-    shutil.rmtree(copy / "dataset")
-    backdate(copy)
+    backdate(history)
     said = "1 lines bear a time before the day they were listed under: 2026-11-09 was closed"
-    assert said in refused(copy)
-    Proof(copy).close("2026-11-20")
-    assert said in refused(copy)
-    Proof(copy).reopen("2026-10-26", "No day is closed any more")
-    assert said in refused(copy)
+    assert said in refused(history)
+    Proof(history).close("2026-11-20")
+    assert said in refused(history)
+    Proof(history).reopen("2026-10-26", "No day is closed any more")
+    assert said in refused(history)
 
 
 @pytest.mark.parametrize(
@@ -274,14 +274,13 @@ def test_a_changed_ledger_is_refused(
     assert re.match(r"heads\.jsonl:\d: ", refused(copy, "--against", str(kept)))
 
 
-def test_a_head_that_is_left_out_is_refused(copy: Path, kept: Path) -> None:
+def test_a_head_that_is_left_out_is_refused(history: Path, kept: Path) -> None:
     """In the middle; at the end by whoever kept it."""
-    shutil.rmtree(copy / "dataset")
-    first, second, third = lines_in(copy, "proof/heads.jsonl")
-    put(copy, "proof/heads.jsonl", [first, third])
-    assert "heads.jsonl:2: " in refused(copy)
-    put(copy, "proof/heads.jsonl", [first, second])
-    assert "of that day that you kept" in refused(copy, "--against", str(kept))
+    first, second, third = lines_in(history, "proof/heads.jsonl")
+    put(history, "proof/heads.jsonl", [first, third])
+    assert "heads.jsonl:2: " in refused(history)
+    put(history, "proof/heads.jsonl", [first, second])
+    assert "of that day that you kept" in refused(history, "--against", str(kept))
 
 
 def rooted(data: Path, entries: bytes, ends: list[int], heads: list[bytes]) -> None:
@@ -297,23 +296,21 @@ def rooted(data: Path, entries: bytes, ends: list[int], heads: list[bytes]) -> N
     put(data, "proof/heads.jsonl", [f"{head}\n".encode() for head in encoded])
 
 
-def test_a_ledger_with_other_days_is_refused_although_its_roots_fit(copy: Path) -> None:
+def test_a_ledger_with_other_days_is_refused_although_its_roots_fit(history: Path) -> None:
     """A day's lines cannot be listed under the day before, whatever is computed anew."""
-    shutil.rmtree(copy / "dataset")
     old, new = b"2026-11-02", b"2026-11-01"
-    entries = (copy / "proof/ledger.jsonl").read_bytes().replace(old, new)
-    heads = [line.replace(old, new) for line in lines_in(copy, "proof/heads.jsonl")]
-    rooted(copy, entries, [2, 4, 6], heads)
-    assert "are not those that the ledger lists under 2026-11-01" in refused(copy)
+    entries = (history / "proof/ledger.jsonl").read_bytes().replace(old, new)
+    heads = [line.replace(old, new) for line in lines_in(history, "proof/heads.jsonl")]
+    rooted(history, entries, [2, 4, 6], heads)
+    assert "are not those that the ledger lists under 2026-11-01" in refused(history)
 
 
-def test_an_entry_that_adds_no_line_is_refused_although_its_root_fits(copy: Path) -> None:
+def test_an_entry_that_adds_no_line_is_refused_although_its_root_fits(history: Path) -> None:
     """A file is not listed twice under a day on which it grew once."""
-    shutil.rmtree(copy / "dataset")
-    entries = lines_in(copy, "proof/ledger.jsonl")
-    rooted(copy, b"".join([*entries, entries[-1]]), [2, 4, 7], lines_in(copy, "proof/heads.jsonl"))
+    entries, heads = (lines_in(history, f"proof/{name}.jsonl") for name in ("ledger", "heads"))
+    rooted(history, b"".join([*entries, entries[-1]]), [2, 4, 7], heads)
     said = "history/help-desk.jsonl:10: lines 10 to 9 are not those that the ledger lists"
-    assert refused(copy).startswith(said)
+    assert refused(history).startswith(said)
 
 
 def mend(dataset: Path) -> None:
@@ -385,19 +382,15 @@ def test_a_manifest_that_says_otherwise_is_refused(
     dataset: Path, member: str, value: object
 ) -> None:
     """With all that describes the dataset made anew from it."""
-    members = json.loads((dataset / "dataset.json").read_bytes())
-    assert members[member] != value
-    members[member] = value
-    (dataset / "dataset.json").write_text(json.dumps(members))
+    assert json.loads((dataset / "dataset.json").read_bytes())[member] != value
+    edit_json(dataset / "dataset.json", **{member: value})
     mend(dataset)
     assert "differs at byte" in refused(dataset)
 
 
 def test_another_version_is_not_called_forged(dataset: Path) -> None:
     """It is named, and what to install."""
-    members = json.loads((dataset / "dataset.json").read_bytes())
-    members["service"] = "0.0.1"
-    (dataset / "dataset.json").write_text(json.dumps(members))
+    edit_json(dataset / "dataset.json", service="0.0.1")
     said = "it was written by version 0.0.1 of the service, this is "
     assert refused(dataset).startswith(said)
 
@@ -413,9 +406,8 @@ def test_parquet_is_compared_or_not_called_verified(
     mend(dataset)
     assert "picks.parquet differs at byte" in refused(dataset)
     monkeypatch.setattr(formats, "has_parquet", lambda: False)
-    done = verify(data / "dataset")
-    assert done.exit_code == 0, done.output
-    assert re.search(r"; NOT looked at: Parquet, which needs pyarrow [\d.]+\n$", done.stdout)
+    report = verify(data / "dataset")
+    assert re.search(r"; NOT looked at: Parquet, which needs pyarrow [\d.]+\n$", report)
 
 
 def test_an_older_dataset_that_was_put_back_is_refused_by_kept_heads(
@@ -425,7 +417,7 @@ def test_an_older_dataset_that_was_put_back_is_refused_by_kept_heads(
     older = small_data(tmp_path / "older")
     close_days(older, "2026-11-02")
     written(older, BASE_URL)
-    assert verify(older / "dataset").exit_code == 0
+    verify(older / "dataset")
     assert "here it is missing" in refused(older / "dataset", "--against", str(kept))
 
 
@@ -476,22 +468,19 @@ def test_random_bytes_are_missed_when_they_change(
     for _ in range(count):
         path = chance.choice(files)
         body = flip(path, chance)
-        done = verify(copy)
-        assert done.exit_code == 1, path
+        verify(copy, exit_code=1)
         path.write_bytes(body)
-    assert verify(copy).exit_code == 0
+    verify(copy)
 
 
-def test_a_line_that_is_damaged_is_refused_until_it_is_accepted(copy: Path) -> None:
+def test_a_line_that_is_damaged_is_refused_until_it_is_accepted(history: Path) -> None:
     """A person's acceptance is told, with its reason."""
-    shutil.rmtree(copy / "dataset")
-    put(copy, HELP, [b"no poll\n", *lines_in(copy, HELP)])
-    assert "history/help-desk.jsonl:1: " in refused(copy)
-    done = command(copy, "check", "--accept-history", "help-desk", "--reason", "A disk failed")
-    done = verify(copy)
-    assert done.exit_code == 0, done.output
-    assert "1 damaged, which count nowhere" in done.stdout
-    assert re.search(r"help-desk cannot be checked before [\d-]+: A disk failed", done.stdout)
+    put(history, HELP, [b"no poll\n", *lines_in(history, HELP)])
+    assert "history/help-desk.jsonl:1: " in refused(history)
+    command(history, "check", "--accept-history", "help-desk", "--reason", "A disk failed")
+    report = verify(history)
+    assert "1 damaged, which count nowhere" in report
+    assert re.search(r"help-desk cannot be checked before [\d-]+: A disk failed", report)
 
 
 def test_a_dataset_of_another_history_is_refused(copy: Path) -> None:
@@ -505,17 +494,16 @@ def test_a_dataset_of_another_history_is_refused(copy: Path) -> None:
 
 def test_heads_that_were_kept_must_be_heads(data: Path, kept: Path, tmp_path: Path) -> None:
     """From a file or as DAY:ROOT; what is neither is a mistake of the caller."""
-    assert verify(data, "--against", str(kept)).exit_code == 0
+    verify(data, "--against", str(kept))
     head = json.loads(kept.read_text().splitlines()[0])
-    assert verify(data, "--against", f"{head['day']}:{head['root']}").exit_code == 0
+    verify(data, "--against", f"{head['day']}:{head['root']}")
     assert "was rewritten" in refused(data, "--against", f"{head['day']}:{'0' * 64}")
     for line in ("{}", '{"day":"2026-01-01"}', '{"file":"crm"}'):
         kept.write_text(f"{line}\n")
-        result = verify(data, "--against", str(kept))
-        assert (result.exit_code, f"{kept}:1: this is not a head" in result.stderr) == (2, True)
-    result = verify(data, "--against", str(tmp_path / "none"))
+        mistake = verify(data, "--against", str(kept), exit_code=2)
+        assert f"{kept}:1: this is not a head" in mistake
     reason = f"{tmp_path / 'none'} cannot be read: No such file or directory"
-    assert (result.exit_code, reason in result.stderr) == (2, True)
+    assert reason in verify(data, "--against", str(tmp_path / "none"), exit_code=2)
 
 
 def test_a_file_larger_than_the_memory_is_not_read(dataset: Path) -> None:
@@ -565,25 +553,18 @@ def test_a_hostile_manifest_is_one_sentence(dataset: Path, name: str) -> None:
 
 def test_what_is_nothing_of_ours_is_told(tmp_path: Path) -> None:
     """An empty directory, or none."""
-    assert "is not a data directory" in verify(tmp_path).stderr
-    assert "is not a data directory" in verify(tmp_path / "none").stderr
+    for source in (tmp_path, tmp_path / "none"):
+        assert "is not a data directory" in verify(source, exit_code=1)
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A running server over a dataset that was written for its address."""
+def test_a_running_server_is_verified(tmp_path: Path) -> None:
+    """Its dataset, and its answers as of the last closed day."""
     directory = small_data(tmp_path / "served")
     close_days(directory, "2026-11-02")
     with running(lambda base: app_over(directory, base_url=base)) as base:
         written(directory, base)
-        yield base, directory
-
-
-def test_a_running_server_is_verified(served: tuple[str, Path]) -> None:
-    """Its dataset, and its answers as of the last closed day."""
-    done = verify(served[0])
-    assert done.exit_code == 0, done.output
-    assert "every file of the dataset and 2 answers as of 2026-11-02" in done.stdout
+        report = verify(base)
+    assert "every file of the dataset and 2 answers as of 2026-11-02" in report
 
 
 def test_a_server_whose_answer_does_not_follow_is_found(tmp_path: Path) -> None:
@@ -606,9 +587,8 @@ def test_a_server_whose_answer_does_not_follow_is_found(tmp_path: Path) -> None:
 
     with running(lying) as base:
         written(directory, base)
-        done = verify(base)
-    assert done.exit_code == 1
-    assert "api/v1/best/crm-software.json?asOf=2026-11-02 differs at byte" in done.stderr
+        said = "api/v1/best/crm-software.json?asOf=2026-11-02 differs at byte"
+        assert said in refused(base)
 
 
 def test_no_redirect_is_followed_and_nothing_read_without_end(

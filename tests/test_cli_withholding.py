@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from builders import answered, app_over, append, close_days, write_data, write_json
+from builders import answered, append, client_over, close_days, output, write_data, write_json
 from faults import UnreadableFiles, replace_os
 from test_cli_naming import answers, history
 
@@ -13,6 +13,11 @@ POLLS = [
     answered("A", ["Good", "Fine"], "2026-11-02T06:00:00Z"),
     answered("B", ["A slur", "Fine"], "2026-11-02T06:00:01Z"),
 ]
+
+
+def withhold(directory: Path, *arguments: str, exit_code: int = 0) -> str:
+    """All that the command says which ends with this exit code."""
+    return output(directory, "withhold", *arguments, exit_code=exit_code)
 
 
 @pytest.fixture
@@ -24,32 +29,28 @@ def directory(tmp_path: Path) -> Path:
 def test_a_withheld_poll_is_shown_without_its_texts_and_counts_nowhere(directory: Path) -> None:
     """Its record keeps its place; what it said is in no answer; taking it back restores all."""
     before, kept = answers(directory), history(directory)
-    shell = app_over(directory).test_cli_runner()
-    args = ["withhold", POLLS[1].id, "--reason", "Insults a person"]
-    done = shell.invoke(args=args)
-    assert done.exit_code == 0, done.output
-    assert "Withheld: B on crm-software, 2026-11-02T06:00:01Z; see withheld.json." in done.stdout
-    text = (directory / "withheld.json").read_text(encoding="utf-8")
-    written = json.loads(text)
+    arguments = (POLLS[1].id, "--reason", "Insults a person")
+    sentence = "Withheld: B on crm-software, 2026-11-02T06:00:01Z; see withheld.json."
+    assert sentence in withhold(directory, *arguments)
+    written = json.loads((directory / "withheld.json").read_bytes())
     assert written["withheld"][POLLS[1].id]["reason"] == "Insults a person"
-    client = app_over(directory).test_client()
+    client = client_over(directory)
     newest, oldest = client.get("/api/v1/history?slug=crm-software").get_json()
     assert (newest["id"], newest["withheld"], newest["ranking"]) == (POLLS[1].id, True, [])
     assert oldest["pick"] == "Good"
     assert b"A slur" not in b"".join(answers(directory).values())
     assert client.get("/api/v1/product/a-slur.json").status_code == 404
     assert history(directory) == kept
-    assert "is withheld already" in shell.invoke(args=args).output
+    assert "is withheld already" in withhold(directory, *arguments, exit_code=1)
     write_json(directory / "withheld.json", {"version": 1, "withheld": {}})
     assert answers(directory) == before
 
 
 def test_a_category_with_nothing_but_withheld_polls_is_not_called_unasked(directory: Path) -> None:
     """Neither by the API nor by its page."""
-    shell = app_over(directory).test_cli_runner()
     for poll in POLLS:
-        assert shell.invoke(args=["withhold", poll.id, "--reason", "Insults"]).exit_code == 0
-    client = app_over(directory).test_client()
+        withhold(directory, poll.id, "--reason", "Insults")
+    client = client_over(directory)
     answer = client.get("/api/v1/best/crm-software.json")
     why = "has no successful poll yet that is not withheld."
     assert (answer.status_code, why in answer.get_json()["detail"]) == (404, True)
@@ -59,11 +60,10 @@ def test_a_category_with_nothing_but_withheld_polls_is_not_called_unasked(direct
 
 def test_a_second_one_is_written_below_the_first(directory: Path) -> None:
     """The file keeps its order."""
-    shell = app_over(directory).test_cli_runner()
     for poll in POLLS:
-        assert shell.invoke(args=["withhold", poll.id, "--reason", "x"]).exit_code == 0
-    withheld = json.loads((directory / "withheld.json").read_text(encoding="utf-8"))["withheld"]
-    assert list(withheld) == [poll.id for poll in POLLS]
+        withhold(directory, poll.id, "--reason", "x")
+    written = json.loads((directory / "withheld.json").read_bytes())
+    assert list(written["withheld"]) == [poll.id for poll in POLLS]
 
 
 def test_mode_and_owner_of_the_file_stay(directory: Path) -> None:
@@ -73,8 +73,7 @@ def test_mode_and_owner_of_the_file_stay(directory: Path) -> None:
     if os.geteuid() == 0:
         os.chown(path, 54_321, 12_345)
     before = path.stat()
-    shell = app_over(directory).test_cli_runner()
-    assert shell.invoke(args=["withhold", POLLS[0].id, "--reason", "x"]).exit_code == 0
+    withhold(directory, POLLS[0].id, "--reason", "x")
     after = path.stat()
     for part in ("st_mode", "st_uid", "st_gid"):
         assert getattr(after, part) == getattr(before, part)
@@ -82,36 +81,33 @@ def test_mode_and_owner_of_the_file_stay(directory: Path) -> None:
 
 def test_a_file_in_need_of_repair_is_not_edited(directory: Path) -> None:
     """First it is mended by hand."""
-    shell = app_over(directory).test_cli_runner()
     (directory / "withheld.json").write_text("{", encoding="utf-8")
-    done = shell.invoke(args=["withhold", POLLS[0].id, "--reason", "x"])
-    assert done.exit_code == 1
-    assert "Mend this first: withheld.json:1:2" in done.output
+    refusal = withhold(directory, POLLS[0].id, "--reason", "x", exit_code=1)
+    assert "Mend this first: withheld.json:1:2" in refusal
     assert (directory / "withheld.json").read_text(encoding="utf-8") == "{"
 
 
 @pytest.mark.parametrize(
-    ("args", "sentence"),
+    ("arguments", "exit_code", "sentence"),
     [
-        (["0" * 16, "--reason", "x"], f'No poll has the id "{"0" * 16}"'),
-        ([POLLS[0].id], "Missing option '--reason'"),
-        ([POLLS[0].id, "--reason", " x\n"], "withheld.json was left as it was"),
+        (["0" * 16, "--reason", "x"], 1, f'No poll has the id "{"0" * 16}"'),
+        ([POLLS[0].id], 2, "Missing option '--reason'"),
+        ([POLLS[0].id, "--reason", " x\n"], 1, "withheld.json was left as it was"),
     ],
 )
-def test_what_cannot_be_withheld_is_said(directory: Path, args: list[str], sentence: str) -> None:
+def test_what_cannot_be_withheld_is_said(
+    directory: Path, arguments: list[str], exit_code: int, sentence: str
+) -> None:
     """An unknown id or a reason that is no line writes nothing."""
     before = (directory / "withheld.json").read_bytes()
-    done = app_over(directory).test_cli_runner().invoke(args=["withhold", *args])
-    assert done.exit_code != 0
-    assert sentence in done.output
+    assert sentence in withhold(directory, *arguments, exit_code=exit_code)
     assert (directory / "withheld.json").read_bytes() == before
 
 
 def test_a_data_directory_may_be_a_link(directory: Path, tmp_path: Path) -> None:
     """As DATA_DIR often is."""
     (tmp_path / "link").symlink_to(directory)
-    shell = app_over(tmp_path / "link").test_cli_runner()
-    assert shell.invoke(args=["withhold", POLLS[1].id, "--reason", "x"]).exit_code == 0
+    withhold(tmp_path / "link", POLLS[1].id, "--reason", "x")
 
 
 def test_a_history_that_is_gone_may_hold_the_poll(directory: Path) -> None:
@@ -120,14 +116,9 @@ def test_a_history_that_is_gone_may_hold_the_poll(directory: Path) -> None:
     write_json(directory / "categories/mail.json", {"version": 1, "title": "M", "question": "?"})
     append(directory, [answered("A", ["Good"], "2026-11-09T06:00:00Z", slug="mail")])
     (directory / "history/crm-software.jsonl").unlink()
-    done = (
-        app_over(directory)
-        .test_cli_runner()
-        .invoke(args=["withhold", POLLS[1].id, "--reason", "x"])
-    )
-    assert done.exit_code == 1
-    assert f'No poll that can be read has the id "{POLLS[1].id}":' in done.output
-    assert "history/crm-software.jsonl:1:1: the file is gone" in done.output
+    said = withhold(directory, POLLS[1].id, "--reason", "x", exit_code=1)
+    assert f'No poll that can be read has the id "{POLLS[1].id}":' in said
+    assert "history/crm-software.jsonl:1:1: the file is gone" in said
 
 
 def test_a_history_that_cannot_be_read_may_hold_the_poll(
@@ -135,13 +126,7 @@ def test_a_history_that_cannot_be_read_may_hold_the_poll(
 ) -> None:
     """Nobody is told that a poll does not exist while a file cannot be looked into."""
     replace_os(monkeypatch, UnreadableFiles("crm-software.jsonl"))
-    done = (
-        app_over(directory)
-        .test_cli_runner()
-        .invoke(args=["withhold", POLLS[1].id, "--reason", "x"])
-    )
-    assert done.exit_code == 1
-    assert done.output.endswith(
+    assert withhold(directory, POLLS[1].id, "--reason", "x", exit_code=1).endswith(
         f'Error: No poll that can be read has the id "{POLLS[1].id}":\n'
         "  history/crm-software.jsonl:1:1: cannot be read: Input/output error\n"
     )

@@ -22,16 +22,13 @@ def history(shipped: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def test_every_category_is_ranked_by_all_four_models(client: FlaskClient) -> None:
-    """The catalogue holds exactly 1,425 categories, and every one of them is ranked."""
-    assert len(client.get("/api/v1/categories.json").get_json()) == 1425
-
-
-def test_every_category_is_in_a_topic(client: FlaskClient) -> None:
-    """Whoever browses by topic misses none, and there are about twenty topics to choose from."""
+def test_every_category_is_ranked_and_in_a_topic(client: FlaskClient) -> None:
+    """There are exactly 1,425; who browses by topic misses none, and has about twenty of them."""
+    ranked = client.get("/api/v1/categories.json").get_json()
     topics = client.get("/api/v1/topics.json").get_json()
-    found = {slug for topic in topics for part in topic["parts"] for slug in part["categories"]}
-    assert found == {item["slug"] for item in client.get("/api/v1/categories.json").get_json()}
+    listed = {slug for topic in topics for part in topic["parts"] for slug in part["categories"]}
+    assert len(ranked) == 1425
+    assert listed == {category["slug"] for category in ranked}
     assert 15 <= len(topics) <= 30
 
 
@@ -39,15 +36,10 @@ def test_every_model_has_answered_every_category(
     history: dict[str, list[dict[str, Any]]], shipped: Path
 ) -> None:
     """Every category has at least one successful poll of every assistant."""
-    categories = {file.stem for file in (shipped / "categories").iterdir()}
-    assert set(history) == categories
+    assert set(history) == {file.stem for file in (shipped / "categories").iterdir()}
+    models = {f"Model {letter}" for letter in "ABCD"}
     for slug, polls in history.items():
-        assert {poll["model"] for poll in polls if poll["pick"]} == {
-            "Model A",
-            "Model B",
-            "Model C",
-            "Model D",
-        }, slug
+        assert {poll["model"] for poll in polls if poll["pick"]} == models, slug
 
 
 def test_no_real_company_gets_invented_praise(history: dict[str, list[dict[str, Any]]]) -> None:
@@ -115,11 +107,9 @@ def test_the_history_made_again_has_the_same_bytes(
 
 
 def test_topics_read_well_in_a_sentence(shipped: Path) -> None:
-    """A topic has no leading article or Best and no final punctuation; a question asks."""
+    """A topic has no leading article; a question asks. `flask check` sees to the rest."""
     for file in (shipped / "categories").iterdir():
         category = json.loads(file.read_text(encoding="utf-8"))
-        topic = category["topic"]
-        assert not topic.lower().startswith(("best ", "the ", "a ", "an ")), file.name
-        assert topic[-1] not in ".,;:!?", file.name
+        assert not category["topic"].lower().startswith(("a ", "an ")), file.name
         assert category["question"].endswith("?"), file.name
         assert category["title"].startswith("Best "), file.name

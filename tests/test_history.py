@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from builders import answered, failed, line_of, write_data
 from conftest import Report
-from faults import FAULTS, SHORT, FailingCalls, PiecemealWrites, VolatileDisk, replace_os
+from faults import FAULTS, SHORT, FailingCalls, PiecemealWrites, VolatileDisk, on
 
 from store import history
 from store.history import History, HistoryError
@@ -104,38 +104,25 @@ class TestAppending:
         assert found.problems == ()
         assert [written(log)[s.start : s.end] for s in found.polls] == written(log).splitlines()
 
-    def test_a_batch_is_one_write_then_one_fsync(
-        self, log: History, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_batch_is_one_write_then_one_fsync(self, log: History) -> None:
         """Nothing is acknowledged before one write and one fsync of all of it."""
         log.append(polls("A"), NOW)
-        calls = FailingCalls()
-        replace_os(monkeypatch, calls)
-        log.append(polls("A", "B", "C", "D"), LATER)
+        with on(FailingCalls()) as calls:
+            log.append(polls("A", "B", "C", "D"), LATER)
         assert (calls.calls["write"], calls.calls["fsync"]) == (1, 1)
 
-    def test_a_new_file_is_durable_by_name(
-        self, log: History, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Before the first record, the directories that hold its file's name are fsynced."""
-        calls = FailingCalls()
-        replace_os(monkeypatch, calls)
-        log.append(polls("A"), NOW)
-        assert calls.calls["fsync"] == 3  # history/, its parent, the file
-        log.append([answered("A", ["X"], slug="other")], NOW)
-        assert calls.calls["fsync"] == 6  # the same
+    def test_a_new_file_is_durable_by_name(self, log: History) -> None:
+        """Before the first record, the directories that hold its file's name are fsynced.
 
-    def test_a_name_that_could_not_be_made_durable_is_tried_again(
-        self, log: History, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """After a failed fsync of the directory the next append does not take it for done."""
-        replace_os(monkeypatch, FailingCalls("fsync", 1, errno.EIO))
-        with pytest.raises(HistoryError):
+        After a failed fsync of a directory the next append does not take it for done.
+        """
+        with on(FailingCalls("fsync", 1, errno.EIO)), pytest.raises(HistoryError):
             log.append(polls("A"), NOW)
-        calls = FailingCalls()
-        replace_os(monkeypatch, calls)
-        log.append(polls("A"), NOW)
-        assert calls.calls["fsync"] == 3
+        with on(FailingCalls()) as calls:
+            log.append(polls("A"), NOW)
+            assert calls.calls["fsync"] == 3  # history/, its parent, the file
+            log.append([answered("A", ["X"], slug="other")], NOW)
+        assert calls.calls["fsync"] == 6  # the same
 
     def test_time_never_goes_back(self, log: History) -> None:
         """With the clock set back, a record gets the time of the last readable one before it."""
@@ -273,25 +260,15 @@ class TestReading:
         assert aside.read_bytes() == tail + b"\n"
         assert aside.stat().st_mode & 0o7 == 0
 
-    def test_a_whole_last_line_without_newline_counts(self, log: History) -> None:
-        """Some editors take the last newline away; the record counts and the writer mends it."""
+    @pytest.mark.parametrize("end", [b"", b"\n\n", b"\n\n\n\n"])
+    def test_what_editors_make_of_the_end_is_no_damage(self, log: History, end: bytes) -> None:
+        """They take the last newline away, or add some; the writer mends that between records."""
         log.append(polls("A", "B"), NOW)
-        log.path(SLUG).write_bytes(written(log).rstrip(b"\n"))
-        assert models(log) == ["A", "B"]
-        log.append(polls("C"), LATER)
-        assert models(log) == ["A", "B", "C"]
-        assert log.read(SLUG).problems == ()
-
-    @pytest.mark.parametrize("end", [b"\n", b"\n\n\n"])
-    def test_empty_lines_at_the_end_are_no_damage(self, log: History, end: bytes) -> None:
-        """Editors leave them; the writer takes them away, so that none stands between records."""
-        log.append(polls("A"), NOW)
         before = written(log)
-        log.path(SLUG).write_bytes(before + end)
-        assert log.read(SLUG).problems == ()
-        log.append(polls("B"), NOW)
-        assert models(log) == ["A", "B"]
-        assert log.read(SLUG).problems == ()
+        log.path(SLUG).write_bytes(before.rstrip(b"\n") + end)
+        assert (models(log), log.read(SLUG).problems) == (["A", "B"], ())
+        log.append(polls("C"), NOW)
+        assert (models(log), log.read(SLUG).problems) == (["A", "B", "C"], ())
         assert b"\n\n" not in written(log)
         assert written(log).startswith(before)
 
@@ -415,20 +392,15 @@ class TestFaults:
     """What ``append`` promises when the machine fails."""
 
     @pytest.mark.parametrize("start", [torn, new_file], ids=["after a torn tail", "in a new file"])
-    def test_every_call_may_fail(
-        self, log: History, monkeypatch: pytest.MonkeyPatch, start: Callable[[History], bytes]
-    ) -> None:
+    def test_every_call_may_fail(self, log: History, start: Callable[[History], bytes]) -> None:
         """Whichever call fails and how: what was there stays, and an append is whole or refused."""
         happened: set[str] = set()
         for name, nth, error in faults():
             new_file(log)
             log = History(log.path(SLUG).parent)  # one that did not see the file before
             whole = start(log)
-            calls = FailingCalls(name, nth, error)
-            replace_os(monkeypatch, calls)
-            writer = History(log.path(SLUG).parent)
-            acknowledged, refusal = outcome(writer)
-            monkeypatch.undo()
+            with on(FailingCalls(name, nth, error)):
+                acknowledged, refusal = outcome(History(log.path(SLUG).parent))
             if refusal:
                 happened.add(name)
                 assert (
@@ -444,14 +416,12 @@ class TestFaults:
 
     @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
     def test_after_a_failed_fsync_the_writer_goes_no_further(
-        self, log: History, monkeypatch: pytest.MonkeyPatch, error: int
+        self, log: History, error: int
     ) -> None:
         """The kernel reports a lost write once only, so that a second try would lie."""
         log.append(polls("A"), NOW)
-        replace_os(monkeypatch, FailingCalls("fsync", 1, error))
-        with pytest.raises(HistoryError):
+        with on(FailingCalls("fsync", 1, error)), pytest.raises(HistoryError):
             log.append(polls("B"), NOW)
-        monkeypatch.undo()
         with pytest.raises(HistoryError, match="an earlier write failed; restart after a disk"):
             log.append(polls("B"), NOW)
         assert models(log) == ["A"]
@@ -459,43 +429,37 @@ class TestFaults:
 
     @pytest.mark.parametrize(("call", "error"), [("write", SHORT), ("fsync", errno.EIO)])
     def test_a_write_that_cannot_be_taken_back_stops_the_writer(
-        self, log: History, monkeypatch: pytest.MonkeyPatch, call: str, error: int
+        self, log: History, call: str, error: int
     ) -> None:
         """With an unpromised record in the file and no way to remove it, nothing is added to it."""
         log.append(polls("A"), NOW)
-        replace_os(monkeypatch, FailingCalls(call, 1, error, also=("ftruncate",)))
-        with pytest.raises(HistoryError):
+        disk = FailingCalls(call, 1, error, also=("ftruncate",))
+        with on(disk), pytest.raises(HistoryError):
             log.append(polls("B"), NOW)
-        monkeypatch.undo()
         left = written(log)
         with pytest.raises(HistoryError, match="restart after a disk check"):
             log.append(polls("B"), NOW)
         assert written(log) == left
         assert models(log)[0] == "A"
 
-    def test_a_torn_tail_stays_where_there_is_no_room_to_keep_it(
-        self, log: History, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_torn_tail_stays_where_there_is_no_room_to_keep_it(self, log: History) -> None:
         """Not a byte leaves the history before it, and its newline, stand elsewhere."""
         log.append(polls("A"), NOW)
         torn = written(log) + b"{"
         log.path(SLUG).write_bytes(torn)
-        replace_os(monkeypatch, FailingCalls("write", 1, SHORT))
-        with pytest.raises(HistoryError, match=r": No space left on device$"):
+        reason = r": No space left on device$"
+        with on(FailingCalls("write", 1, SHORT)), pytest.raises(HistoryError, match=reason):
             log.append(polls("B"), NOW)
         assert written(log) == torn
 
-    def test_a_full_disk_refuses_and_goes_on_when_there_is_room(
-        self, log: History, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_full_disk_refuses_and_goes_on_when_there_is_room(self, log: History) -> None:
         """A refused batch leaves the file byte for byte, and the next one fits again."""
         log.append(polls("A"), NOW)
         before = written(log)
         for error in (errno.ENOSPC, SHORT):
-            replace_os(monkeypatch, FailingCalls("write", 1, error))
-            with pytest.raises(HistoryError, match=r"No space left|bytes fit"):
+            reason = r"No space left|bytes fit"
+            with on(FailingCalls("write", 1, error)), pytest.raises(HistoryError, match=reason):
                 log.append(polls("B", "C"), NOW)
-            monkeypatch.undo()
             assert written(log) == before
         log.append(polls("B"), NOW)
         assert models(log) == ["A", "B"]
@@ -600,9 +564,7 @@ def power_cuts(directory: Path, rounds: int, *, honest: bool) -> int:
         chance = random.Random(number)
         home = directory / str(number) / "history"
         home.mkdir(parents=True)
-        with pytest.MonkeyPatch.context() as patch:
-            disk = VolatileDisk(home, honest=honest)
-            replace_os(patch, disk)
+        with on(VolatileDisk(home, honest=honest)) as disk:
             log = History(home)
             acknowledged: list[Poll] = []
             for _ in range(chance.randint(1, 4)):

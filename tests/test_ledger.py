@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from builders import answered, append, write_data
 from conftest import Report
-from faults import FAULTS, FailingCalls, replace_os
+from faults import FAULTS, FailingCalls, on
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +34,7 @@ VECTOR = {
     b'{"polledAt":"2026-01-02T10:00:00Z","a":2}\n',
     "vpn": b'{"polledAt":"2026-01-02T11:00:00Z","b":1}\n',
 }
+FIRST, SECOND = VECTOR["drone"].splitlines(keepends=True)
 VECTOR_LEDGER = b"""\
 {"day":"2026-01-01","file":"drone","lines":1,"bytes":42,"chain":"f871be64fbe59233032db3297d6bd2055087674904c60ae530349db523fd198d"}
 {"day":"2026-01-02","file":"drone","lines":2,"bytes":84,"chain":"c6545c3ef24214b62228cf80259e70ae741702f63681c431f875749ad83e3605"}
@@ -52,12 +53,11 @@ def line(day: str, text: str = "") -> bytes:
 
 def directory(path: Path, files: dict[str, bytes]) -> Path:
     """A data directory with these history files and an empty ledger."""
-    for name, data in {
-        "proof/ledger": b"",
-        **{f"history/{f}": d for f, d in files.items()},
-    }.items():
-        (path / f"{name}.jsonl").parent.mkdir(parents=True, exist_ok=True)
-        (path / f"{name}.jsonl").write_bytes(data)
+    for folder in ("proof", "history"):
+        (path / folder).mkdir(parents=True, exist_ok=True)
+    (path / "proof/ledger.jsonl").touch()
+    for name, data in files.items():
+        (path / f"history/{name}.jsonl").write_bytes(data)
     return path
 
 
@@ -88,9 +88,9 @@ def test_no_byte_of_a_ledger_can_be_changed(position: int) -> None:
 
 FORGERIES = {
     "edited": (b'"a":1', b'"a":9'),
-    "dropped": (VECTOR["drone"].splitlines(keepends=True)[0], b""),
-    "doubled": (b'"a":1}\n', b'"a":1}\n' + VECTOR["drone"].splitlines(keepends=True)[0]),
-    "swapped": (VECTOR["drone"], b"".join(VECTOR["drone"].splitlines(keepends=True)[::-1])),
+    "dropped": (FIRST, b""),
+    "doubled": (FIRST, FIRST + FIRST),
+    "swapped": (FIRST + SECOND, SECOND + FIRST),
     "inserted": (b'"a":1}\n', b'"a":1}\n{"polledAt":"2026-01-01T10:00:00Z","a":3}\n'),
     "cut": (VECTOR["drone"], VECTOR["drone"][:-1]),
     "another's": (VECTOR["drone"], VECTOR["vpn"] * 2),
@@ -104,7 +104,7 @@ def test_what_is_closed_cannot_be_changed(forgery: str) -> None:
     assert ledger.holds("drone", stamps(VECTOR["drone"] + line("2026-01-03") + b"\n"))
     before, after = FORGERIES[forgery]
     assert not ledger.holds("drone", stamps(VECTOR["drone"].replace(before, after)))
-    assert not ledger.holds("vpn", stamps(VECTOR["drone"].splitlines(keepends=True)[0]))
+    assert not ledger.holds("vpn", stamps(FIRST))
 
 
 def test_a_day_closes_once_and_only_what_is_new_is_added(tmp_path: Path) -> None:
@@ -189,12 +189,11 @@ CALLS = [
 
 @pytest.mark.parametrize(("name", "nth", "error"), CALLS)
 def test_a_closing_that_was_cut_off_is_finished_from_the_same_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, nth: int, error: int
+    tmp_path: Path, name: str, nth: int, error: int
 ) -> None:
     """Whichever call fails, the next closing gives the ledger that one without a fault gives."""
     data = directory(tmp_path, VECTOR)
-    with monkeypatch.context() as patch:
-        replace_os(patch, FailingCalls(name, nth, error))
+    with on(FailingCalls(name, nth, error)):
         try:
             Proof(data).close("2026-01-31")
         except OSError as fault:
@@ -245,8 +244,7 @@ class Killing:
 
 def close_and_die(data: Path, nth: int) -> None:
     """Close all days, killed at the nth write, fsync or truncation."""
-    with pytest.MonkeyPatch.context() as patch:
-        replace_os(patch, Killing(nth))
+    with on(Killing(nth)):
         Proof(data).close("2026-01-31")
 
 
@@ -334,9 +332,8 @@ def test_a_loss_that_a_person_accepts_is_in_the_ledger_for_good(tmp_path: Path) 
     data = directory(tmp_path, VECTOR)
     proof = Proof(data)
     proof.close("2026-01-02")
-    first = VECTOR["drone"].splitlines(keepends=True)[0]
-    (data / "history/drone.jsonl").write_bytes(first)
-    assert not proof.load().holds("drone", stamps(first))
+    (data / "history/drone.jsonl").write_bytes(FIRST)
+    assert not proof.load().holds("drone", stamps(FIRST))
     (entry,) = proof.accept(["drone"], "the disk died", "2026-01-04")
     assert entry == LedgerEntry(
         "2026-01-04",
@@ -348,7 +345,7 @@ def test_a_loss_that_a_person_accepts_is_in_the_ledger_for_good(tmp_path: Path) 
         was="c6545c3ef24214b62228cf80259e70ae741702f63681c431f875749ad83e3605",
         reason="the disk died",
     )
-    assert proof.load().holds("drone", stamps(first))
+    assert proof.load().holds("drone", stamps(FIRST))
     (head,) = proof.close("2026-01-04")
     assert head == Head("2026-01-04", 2, 2, head.root)
     assert proof.load().accepted["drone"] == entry
@@ -442,8 +439,8 @@ def test_the_checker_of_the_readme_finds_what_we_find(tmp_path: Path) -> None:
     forged = directory(tmp_path / "forged", VECTOR)
     shutil.copytree(data / "proof", forged / "proof", dirs_exist_ok=True)
     path = forged / "history/drone.jsonl"
-    for lines in (VECTOR["drone"].splitlines(keepends=True)[::-1], [VECTOR["vpn"]], []):
-        path.write_bytes(b"".join(lines))
+    for lines in (SECOND + FIRST, VECTOR["vpn"], b""):
+        path.write_bytes(lines)
         assert "AssertionError: drone" in checker(cwd=forged).stderr
     path.unlink()
     assert "No such file or directory: 'history/drone.jsonl'" in checker(cwd=forged).stderr

@@ -19,12 +19,14 @@ from store.settings import SHIPPED_DATA
 from store.text import clean
 
 NOW = "2026-11-02T06:00:00Z"
+LINE = encode_line(answered("A", ["X"]), NOW)[1]
+NO_TIME = f"not a time such as {NOW}"
 PICK = {"rank": 1, "product": "X", "domain": None, "reason": None, "fixes": []}
 
 
 def answer(**members: Any) -> dict[str, Any]:
     """The members of a good answer that names X, some of them changed."""
-    good: dict[str, Any] = json.loads(encode_line(answered("A", ["X"]), NOW)[1])
+    good: dict[str, Any] = json.loads(LINE)
     return {**good, **members}
 
 
@@ -56,9 +58,9 @@ def test_a_line_made_for_a_test_is_one() -> None:
     ("members", "reason"),
     [
         ({"polledAt": "yesterday"}, f'polledAt is not a time such as {NOW}: "yesterday"'),
-        ({"polledAt": "2026-11-02T06:00:00+01:00"}, f"not a time such as {NOW}"),
-        ({"polledAt": "2026-11-02T24:00:00Z"}, f"not a time such as {NOW}"),
-        ({"polledAt": "\u0662026-11-02T06:00:00Z"}, f"not a time such as {NOW}"),
+        ({"polledAt": "2026-11-02T06:00:00+01:00"}, NO_TIME),
+        ({"polledAt": "2026-11-02T24:00:00Z"}, NO_TIME),
+        ({"polledAt": "\u0662026-11-02T06:00:00Z"}, NO_TIME),
         ({"polledAt": "2026-02-31T06:00:00Z"}, ""),
         ({"polledAt": "0001-01-01T00:00:00Z"}, "no poll was made before 2020 or after 9000"),
         ({"polledAt": "2019-12-31T23:59:59Z"}, "no poll was made before 2020 or after 9000"),
@@ -102,15 +104,9 @@ def test_a_record_that_cannot_be_is_damage(members: dict[str, Any], reason: str)
     [
         (b'{"a":' * 50_000, "it is nested too deep"),
         (line_of(b'{"v":1,"deep":' + b"[" * 50_000 + b"]" * 50_000 + b"}"), "nested too deep"),
-        (encode_line(answered("A", ["X"]), NOW)[1][:-1] + b"\r", "LF alone"),
-        (
-            encode_line(answered("A", ["X"]), NOW)[1][:-1].replace(b'"X"', b'"Y"'),
-            "checksum does not fit",
-        ),
-        (
-            encode_line(answered("A", ["X"]), NOW)[1][:-1].replace(b'"id":"', b'"di":"', 1),
-            "does not fit",
-        ),
+        (LINE[:-1] + b"\r", "LF alone"),
+        (LINE[:-1].replace(b'"X"', b'"Y"'), "checksum does not fit"),
+        (LINE[:-1].replace(b'"id":"', b'"di":"', 1), "does not fit"),
     ],
     ids=["cut", "whole", "CRLF", "changed", "without an id"],
 )
@@ -122,8 +118,7 @@ def test_bytes_that_no_writer_of_ours_wrote_are_damage(line: bytes, reason: str)
 
 def test_a_changed_record_is_known_by_its_id() -> None:
     """Whoever changes a record and mends its checksum is found out: the id is a digest of it."""
-    line = encode_line(answered("A", ["X"]), NOW)[1]
-    body = line.replace(b'"X"', b'"Y"')[: -len(b',"crc":"00000000"}\n')] + b"}"
+    body = LINE.replace(b'"X"', b'"Y"')[: -len(b',"crc":"00000000"}\n')] + b"}"
     with pytest.raises(ValueError, match="it is not what its id says"):
         decode_line(body[:-1] + b',"crc":"%08x"}' % zlib.crc32(body))
 

@@ -6,20 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import click
+import mcp_rankings
 import pytest
 from builders import (
     answered,
     app_over,
     append,
     bodies,
-    command,
+    client_over,
+    edit,
+    output,
     same_as_fresh,
     store_over,
+    withhold,
     write_data,
     write_json,
 )
-from click.testing import Result
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -48,12 +50,6 @@ def data(tmp_path: Path) -> Path:
     )
 
 
-def unwatched(data: Path) -> Flask:
-    """An application that looks at its files only when the test says so."""
-    with click.Context(click.Command("flask")):
-        return app_over(data)
-
-
 def serve(data: Path) -> Store:
     """A server that has just started; all that there is was closed."""
     Proof(data).close("2026-11-20")
@@ -62,9 +58,18 @@ def serve(data: Path) -> Store:
     return store
 
 
-def accept(data: Path, which: str) -> Result:
-    """What the command says that takes history as it is."""
-    return command(data, "check", "--accept-history", which, "--reason", "a disk died")
+def accept(data: Path, which: str, exit_code: int = 0) -> list[str]:
+    """The lines of the command that takes history as it is, but for that with the directory."""
+    arguments = ("check", "--accept-history", which, "--reason", "a disk died")
+    return output(data, *arguments, exit_code=exit_code).splitlines()[1:]
+
+
+def tool_error(client: FlaskClient, tool: str, **arguments: Any) -> str:
+    """The text of a tool's error over MCP."""
+    message = mcp_rankings.call(tool, **arguments)
+    result = client.post("/mcp", json=message).get_json()["result"]
+    assert result["isError"]
+    return str(result["content"][0]["text"])
 
 
 def first_lines(path: Path, count: int) -> bytes:
@@ -134,9 +139,8 @@ def test_no_part_of_lost_evidence_is_shown_as_all_of_it(
 ) -> None:
     """Whoever reads lines is told whose are missing; nothing tells where this machine has them."""
     serve(data)
-    app = unwatched(data)
+    app = app_over(data)
     client = app.test_client()
-    app.extensions["store"].reload()
     LOSSES[way](data / f"history/{SLUG}.jsonl")
     if looked:
         app.extensions["store"].reload()
@@ -147,8 +151,7 @@ def test_no_part_of_lost_evidence_is_shown_as_all_of_it(
         assert f"{SLUG}.jsonl" in answer.text
         assert "/healthz names what" in answer.text
         assert str(data) not in answer.text
-    told = call(client, "get_poll_history", {"slug": SLUG, "limit": 1})
-    assert (told["isError"], f"{SLUG}.jsonl" in told["content"][0]["text"]) == (True, True)
+    assert f"{SLUG}.jsonl" in tool_error(client, "get_poll_history", slug=SLUG, limit=1)
     assert client.get(BEST).status_code == 200
 
 
@@ -161,40 +164,22 @@ def test_after_a_restart_it_is_unavailable_and_nothing_of_it_is_polled(
     path = data / f"history/{SLUG}.jsonl"
     LOSSES[way](path)
     left = path.read_bytes() if path.is_file() else None
-    app = app_over(data)
-    client = app.test_client()
+    client = client_over(data)
     for address in (BEST, f"/best/{SLUG}", f"/feeds/best/{SLUG}.atom"):
         answer = client.get(address)
         assert answer.status_code == 503, address
         assert f"history/{SLUG}.jsonl" in answer.text
     history = client.get(f"/api/v1/history?slug={SLUG}")
     assert (history.status_code, history.mimetype) == (503, "application/problem+json")
-    told = call(client, "get_best_in_category", {"slug": SLUG})
-    assert told["isError"]
-    assert f"history/{SLUG}.jsonl" in told["content"][0]["text"]
+    assert f"history/{SLUG}.jsonl" in tool_error(client, "get_best_in_category", slug=SLUG)
     assert client.get("/api/v1/best/help-desk.json").status_code == 200
     assert client.get("/healthz").get_json()["status"] == "degraded"
     for chosen in (("--due",), (SLUG,), ("--all",)):
-        done = command(data, "poll", *chosen)
-        assert done.exit_code == 1
-        assert f"history/{SLUG}.jsonl:1:1: " in done.output
-        assert "its category is left alone" in done.output
+        report = output(data, "poll", *chosen, exit_code=1)
+        assert f"history/{SLUG}.jsonl:1:1: " in report
+        assert "its category is left alone" in report
     assert (path.read_bytes() if path.is_file() else None) == left
-    check = command(data, "check")
-    assert check.exit_code == 1
-    assert check.output.count(f"history/{SLUG}.jsonl:1:1: ") == 1
-
-
-def call(client: Any, tool: str, arguments: dict[str, Any]) -> Any:
-    """A tool's result over MCP."""
-    message = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": tool, "arguments": arguments},
-    }
-    headers = {"Accept": "application/json, text/event-stream"}
-    return client.post("/mcp", json=message, headers=headers).get_json()["result"]
+    assert output(data, "check", exit_code=1).count(f"history/{SLUG}.jsonl:1:1: ") == 1
 
 
 @pytest.mark.parametrize("way", [way for way in LOSSES if way != "made a folder"])
@@ -205,9 +190,9 @@ def test_what_is_accepted_counts_as_it_is(data: Path, way: str) -> None:
     LOSSES[way](path)
     for held in servers:
         held.reload()
-    done = accept(data, SLUG)
+    [line] = accept(data, SLUG)
     lines = path.read_bytes().count(b"\n") if path.exists() else 0
-    assert f"history/{SLUG}.jsonl counts as it is: {lines} line" in done.stdout
+    assert f"history/{SLUG}.jsonl counts as it is: {lines} line" in line
     for held in servers:
         held.reload()
     fresh = store_over(data)
@@ -215,7 +200,7 @@ def test_what_is_accepted_counts_as_it_is(data: Path, way: str) -> None:
         assert bodies(held) == bodies(fresh)
         assert held.problems == fresh.problems
     assert not [p for p in fresh.problems if "--accept-history" in p.message]
-    assert command(data, "poll", "--due", "--at", "2026-11-20T06:00:00Z").exit_code == 0
+    output(data, "poll", "--due", "--at", "2026-11-20T06:00:00Z")
 
 
 def test_the_folder_gone_is_one_error_and_nothing_at_all_is_polled(data: Path) -> None:
@@ -228,12 +213,10 @@ def test_the_folder_gone_is_one_error_and_nothing_at_all_is_polled(data: Path) -
         assert bodies(store) == before
         (problem,) = store.problems
         assert problem.file == "history"
-        client = app_over(data).test_client()
+        client = client_over(data)
         for slug in (SLUG, "help-desk", "new"):
             assert client.get(f"/api/v1/best/{slug}.json").status_code == 503
-        done = command(data, "poll", "--due")
-        assert done.exit_code == 1
-        assert done.output.count("its category is left alone") == 1
+        assert output(data, "poll", "--due", exit_code=1).count("its category is left alone") == 1
         assert not list((data / "history").glob("*"))
     (data / "history").rmdir()
     (data / "away").rename(data / "history")
@@ -282,10 +265,8 @@ def test_without_any_history_nothing_that_follows_from_it_is_said(data: Path, wa
     assert statuses(client, "/BEST/NOBODY") == {"/BEST/NOBODY": 308}
     assert client.get("/").mimetype == "text/html"
     assert client.get("/api/v1/mentions.json").mimetype == "application/problem+json"
-    for tool, arguments in (("list_categories", {}), ("get_product", {"slug": "zoho-crm"})):
-        told = call(client, tool, arguments)
-        assert told["isError"]
-        assert "until this is mended: history" in told["content"][0]["text"]
+    assert "until this is mended: history" in tool_error(client, "list_categories")
+    assert "until this is mended: history" in tool_error(client, "get_product", slug="zoho-crm")
     shutil.copytree(backup, data / "history", dirs_exist_ok=True)
     app.extensions["store"].reload()
     assert statuses(client, "/", "/readyz") == {"/": 200, "/readyz": 200}
@@ -296,30 +277,22 @@ def test_a_product_that_may_be_named_in_lost_history_is_not_unknown(data: Path) 
     append(data, [answered("A", ["Only Here"], TIMES[-1])])
     serve(data)
     (data / f"history/{SLUG}.jsonl").unlink()
-    client = app_over(data).test_client()
+    client = client_over(data)
     record, page = "/api/v1/product/only-here.json", "/product/only-here"
     for address in (record, page, "/product/only-here/polls"):
         answer = client.get(address)
         assert (answer.status_code, f"history/{SLUG}.jsonl" in answer.text) == (503, True)
-    told = call(client, "get_product", {"slug": "only-here"})
-    assert (told["isError"], f"history/{SLUG}.jsonl" in told["content"][0]["text"]) == (True, True)
+    assert f"history/{SLUG}.jsonl" in tool_error(client, "get_product", slug="only-here")
     known = {"/product/zoho-crm": 200, "/changes": 200, "/readyz": 200, "/best/nobody": 404}
     assert statuses(client, *known) == known
     accept(data, SLUG)
-    assert app_over(data).test_client().get(record).status_code == 404
+    assert client_over(data).get(record).status_code == 404
 
 
-def edit(path: Path, **members: Any) -> None:
-    """Change members of a data file, or begin one."""
-    record = json.loads(path.read_bytes()) if path.exists() else {"version": 1}
-    write_json(path, {**record, **members})
-
-
-HIDDEN = {"reason": "Wrong.", "date": "2026-11-20"}
-EDITS: dict[str, Callable[[Path], None]] = {
+EDITS: dict[str, Callable[[Path], object]] = {
     "a question": lambda data: edit(data / f"categories/{SLUG}.json", question="Which CRM?"),
-    "a product file": lambda data: edit(
-        data / "products/hub.json", name="Hub", aliases=["HubSpot"]
+    "a product file": lambda data: write_json(
+        data / "products/hub.json", {"version": 1, "name": "Hub", "aliases": ["HubSpot"]}
     ),
     "a former name": lambda data: edit(
         data / "models.json",
@@ -328,7 +301,7 @@ EDITS: dict[str, Callable[[Path], None]] = {
             {"name": "B", "api": "sample"},
         ],
     ),
-    "a withholding": lambda data: edit(data / "withheld.json", withheld={"0" * 16: HIDDEN}),
+    "a withholding": lambda data: withhold(data, "0" * 16),
     "a deletion": lambda data: (data / f"categories/{SLUG}.json").unlink(),
 }
 
@@ -342,7 +315,7 @@ def test_what_was_known_stays_served_until_an_edit_touches_it(data: Path, what: 
     text = path.read_bytes()
     path.unlink()
     store.reload()
-    edit(data / "products/hubby.json", name="Nobody names it")
+    write_json(data / "products/hubby.json", {"version": 1, "name": "Nobody names it"})
     store.reload()
     assert bodies(store) == before
     EDITS[what](data)
@@ -359,7 +332,7 @@ def test_a_history_of_damage_alone_makes_no_product_elsewhere_doubtful(data: Pat
     """A category where no line can be read is 503 and says why; what nothing names is unknown."""
     path = data / f"history/{SLUG}.jsonl"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
-    client = app_over(data).test_client()
+    client = client_over(data)
     assert statuses(client, "/product/nobody", "/") == {"/product/nobody": 404, "/": 200}
     answer = client.get(BEST)
     assert answer.status_code == 503
@@ -370,23 +343,19 @@ def test_all_of_it_can_be_accepted(data: Path) -> None:
     """An operator who begins anew says so once."""
     serve(data)
     shutil.rmtree(data / "history")
-    done = accept(data, "--all")
-    assert done.exit_code == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == [
-        f"history/{SLUG}.jsonl",
-        "history/help-desk.jsonl",
-    ]
-    assert app_over(data).test_client().get(BEST).status_code == 404
-    assert accept(data, "--all").stdout == "No history is lost.\n"
+    files = [line.split()[0] for line in accept(data, "--all")]
+    assert files == [f"history/{SLUG}.jsonl", "history/help-desk.jsonl"]
+    assert client_over(data).get(BEST).status_code == 404
+    assert accept(data, "--all") == ["No history is lost."]
 
 
 def test_accepting_says_what_it_cannot_do(data: Path) -> None:
     """A slug that nobody knows, a file that has lost nothing, no slug at all."""
     serve(data)
-    assert "No history was ever seen" in accept(data, "crm").output
-    assert accept(data, SLUG).stdout == (f"history/{SLUG}.jsonl has lost nothing.\n")
+    assert "No history was ever seen" in "".join(accept(data, "crm", exit_code=2))
+    assert accept(data, SLUG) == [f"history/{SLUG}.jsonl has lost nothing."]
     for odd in (["--accept-history"], [SLUG], ["--all"]):
-        assert command(data, "check", *odd).exit_code == 2
+        output(data, "check", *odd, exit_code=2)
 
 
 def test_a_torn_tail_and_its_repair_are_no_loss(data: Path) -> None:
@@ -410,11 +379,10 @@ def test_a_deleted_categorys_history_is_missed_too(data: Path) -> None:
     (data / f"history/{SLUG}.jsonl").unlink()
     store.reload()
     assert "the file is gone" in problem_of(store)
-    client = app_over(data).test_client()
-    assert client.get(BEST).status_code == 503
+    assert client_over(data).get(BEST).status_code == 503
     accept(data, SLUG)
     store.reload()
-    assert app_over(data).test_client().get(BEST).status_code == 404
+    assert client_over(data).get(BEST).status_code == 404
     assert bodies(store) == bodies(store_over(data))
 
 
@@ -428,13 +396,13 @@ def test_a_damaged_ledger_is_named_and_left(data: Path, damaged: bytes | None) -
     path.unlink() if damaged is None else path.write_bytes(damaged)
     running.reload()
     assert bodies(running) == before
-    app = app_over(data)
-    assert app.test_client().get(BEST).status_code == 503
-    assert app.test_client().get("/healthz").get_json()["status"] == "degraded"
-    for done in (command(data, "check"), command(data, "poll", "help-desk")):
-        assert done.exit_code == 1
-        assert "\nproof/" in done.output
-        assert "put the folder proof back from a copy" in done.output
+    client = client_over(data)
+    assert client.get(BEST).status_code == 503
+    assert client.get("/healthz").get_json()["status"] == "degraded"
+    for arguments in (("check",), ("poll", "help-desk")):
+        report = output(data, *arguments, exit_code=1)
+        assert "\nproof/" in report
+        assert "put the folder proof back from a copy" in report
     assert (path.read_bytes() if path.exists() else None) == damaged
     path.write_bytes(whole)
     running.reload()
@@ -451,11 +419,10 @@ def test_a_damaged_ledger_is_begun_anew_when_all_is_accepted(
         (data / f"history/{slug}.jsonl").unlink()
     (data / "proof/ledger.jsonl").write_bytes(b"{\n")
     store = store_over(data)
-    done = accept(data, "help-desk")
-    assert done.exit_code == 1
-    assert "flask check --accept-history --all" in done.output
+    refusal = "".join(accept(data, "help-desk", exit_code=1))
+    assert "flask check --accept-history --all" in refusal
     assert (data / "proof/ledger.jsonl").read_bytes() == b"{\n"
-    assert accept(data, "--all").exit_code == 0
+    accept(data, "--all")
     entries = [json.loads(s) for s in (data / "proof/ledger.jsonl").read_text().splitlines()]
     assert {entry["file"] for entry in entries} == {SLUG, "help-desk"} - set(lost)
     assert {(entry["accepted"], entry["was"], entry["reason"]) for entry in entries} <= {

@@ -16,12 +16,15 @@ import pytest
 from broken import write_one_of_each
 from builders import (
     BASE_URL,
+    SITE,
     answered,
     app_over,
     append,
     close_days,
     command,
     contents,
+    edit,
+    output,
     withhold,
     write_json,
 )
@@ -160,20 +163,21 @@ def test_the_manifest_commits_to_every_line(data: Path) -> None:
 
 def test_days_are_closed_where_the_command_is_told_to(data: Path) -> None:
     """`--close-days` closes all past days; without it no command closes any."""
-    assert command(data, "dataset").exit_code == 0
+    output(data, "dataset")
     assert (tree_of(data) / "heads.jsonl").read_bytes() == b""
-    done = command(data, "dataset", "--close-days")
-    assert re.search(r"^Closed 2026-11-09: 19 lines, root [0-9a-f]{64}$", done.stdout, re.MULTILINE)
+    report = output(data, "dataset", "--close-days")
+    assert re.search(r"^Closed 2026-11-09: 19 lines, root [0-9a-f]{64}$", report, re.MULTILINE)
     assert (tree_of(data) / "heads.jsonl").read_bytes().count(b"\n") == 3
 
 
 def test_the_tables_over_everything_are_what_the_site_shows(data: Path) -> None:
-    """Scores, names and mentions are the leaderboards' own."""
+    """Scores, names and mentions are the leaderboards' own; truth values are JSON's."""
     written(data)
     ranked = [row for row in table(data, "rankings.csv") if row["slug"] == "help-desk"]
     assert [(row["product"], row["score"]) for row in ranked[:2]] == [
         ("product-c", "12"), ("product-b", "10"),
     ]  # fmt: skip
+    assert {row["tied"] for row in ranked} == {"false"}
     assert {row["product"] for row in table(data, "names.csv") if row["name"] == "The A"} == {
         "product-a"
     }
@@ -197,24 +201,23 @@ def tree_of(data: Path) -> Path:
 
 def test_the_same_data_writes_nothing(data: Path) -> None:
     """A second run says so and leaves the very folder; anything else is another dataset."""
-    assert command(data, "dataset").exit_code == 0
+    output(data, "dataset")
     before = tree_of(data)
     for name in (".new", "0123456789abcdef"):  # what a killed run leaves goes all the same
         shutil.copytree(before, before.with_name(name))
-    assert "; nothing changed." in command(data, "dataset").stdout
+    assert "; nothing changed." in output(data, "dataset")
     assert list((data / "dataset/trees").iterdir()) == [tree_of(data)] == [before]
-    for name in ("products/product-b.json", "withheld.json", "site.json"):
+    withheld = {ids(data)[0]: {"reason": "x", "date": "2026-11-15"}}
+    changes: dict[str, dict[str, Any]] = {
+        "products/product-b.json": {"version": 1, "name": "Bee"},
+        "withheld.json": {"version": 1, "withheld": withheld},
+        "site.json": {**SITE, "name": "Other"},
+    }
+    for name, value in changes.items():
         version = written(data).manifest.version
-        match name:
-            case "withheld.json":
-                withhold(data, ids(data)[0])
-            case "site.json":
-                write_json(data / name, {"version": 1, "name": "Other"})
-            case _:
-                write_json(data / name, {"version": 1, "name": "Bee"})
-        assert "nothing changed" not in command(data, "dataset").stdout
-        changed = json.loads((tree_of(data) / "dataset.json").read_text())["version"]
-        assert (changed != version) == (name != "site.json"), name
+        write_json(data / name, value)
+        assert "nothing changed" not in output(data, "dataset")
+        assert written(data).manifest.version != version, name
 
 
 def test_data_that_change_while_they_are_read_are_looked_at_again(data: Path) -> None:
@@ -308,19 +311,13 @@ def test_the_package_describes_every_table_in_csv(data: Path) -> None:
 
 def test_nothing_of_an_operators_own_is_published(data: Path) -> None:
     """Keys' names, addresses, prices, caps and hosts stay at home."""
-    models = {
-        "version": 1,
-        "models": [
-            {
-                "name": "A", "api": "chat", "base_url": "https://internal.example/v1",
-                "model": "secret-model", "key_env": "SECRET_KEY", "usd_per_million_input": 77,
-                "extra": {"token": "secret-token"},
-            }
-        ],
+    model = {
+        "name": "A", "api": "chat", "base_url": "https://internal.example/v1",
+        "model": "secret-model", "key_env": "SECRET_KEY", "usd_per_million_input": 77,
+        "extra": {"token": "secret-token"},
     }  # fmt: skip
-    write_json(data / "models.json", models)
-    site = {"version": 1, "name": "Site", "daily_usd": 77, "hosts": ["internal.example"]}
-    write_json(data / "site.json", site)
+    edit(data / "models.json", models=[model])
+    edit(data / "site.json", daily_usd=77, hosts=["internal.example"])
     written(data)
     everywhere = everything(data).lower()
     assert b"internal" not in everywhere
@@ -335,16 +332,8 @@ def test_a_published_catalogue_is_the_catalogue(tmp_path: Path) -> None:
     restore_catalogue(catalogue_lines(found, None), tmp_path / "again")
     again = Files(tmp_path / "again").scan()
     assert again.problems == ()
-    for part in (
-        "categories",
-        "products",
-        "labs",
-        "withheld",
-        "synonyms",
-        "words",
-        "topics",
-        "instruments",
-    ):
+    parts = "categories products labs withheld synonyms words topics instruments"
+    for part in parts.split():
         assert getattr(again, part) == getattr(found, part)
 
 
@@ -356,32 +345,26 @@ def test_a_published_catalogue_writes_nowhere_else(tmp_path: Path, file: str) ->
         restore_catalogue(line, tmp_path / "again")
 
 
-def test_a_manifest_that_is_lost_is_named_and_made_again(data: Path) -> None:
-    """`flask check` says where and what to do; the next run gives the same bytes."""
-    assert command(data, "dataset").exit_code == 0
+def test_what_is_not_as_it_was_written_is_made_again(data: Path) -> None:
+    """A lost manifest, which `flask check` names; other bytes of the same size; a file too many."""
+    output(data, "dataset")
     before = contents(data / "dataset/current")
     (data / "dataset/current/dataset.json").unlink()
     assert (
         "dataset/current/dataset.json:1:1: it cannot be read: No such file or directory; `flask "
         "dataset` writes it again"
     ) in command(data, "check").stdout
-    assert command(data, "dataset").exit_code == 0
+    output(data, "dataset")
     assert contents(data / "dataset/current") == before
     assert manifest.problems(data) == []
-
-
-def test_a_file_with_other_bytes_is_made_again(data: Path) -> None:
-    """Of the same size too, which only reading it shows; and one that was added goes."""
-    assert command(data, "dataset").exit_code == 0
-    before = contents(data / "dataset/current")
-    path = data / "dataset/current/names.csv"
-    body = path.read_bytes()
-    path.write_bytes(body[:-9] + bytes([body[-9] ^ 1]) + body[-8:])
-    assert command(data, "dataset").exit_code == 0
-    assert contents(data / "dataset/current") == before
-    (data / "dataset/current/evidence/more").write_text("x")
-    assert command(data, "dataset").exit_code == 0
-    assert contents(data / "dataset/current") == before
+    body = before["names.csv"]
+    for name, odd in (
+        ("names.csv", body[:-9] + bytes([body[-9] ^ 1]) + body[-8:]),
+        ("evidence/more", b"x"),
+    ):
+        (data / "dataset/current" / name).write_bytes(odd)
+        output(data, "dataset")
+        assert contents(data / "dataset/current") == before
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"version": "x"}', "null", "\udc80"])
@@ -411,24 +394,12 @@ def test_parquet_is_not_left_out_silently(data: Path, monkeypatch: pytest.Monkey
             written(data)
 
 
-def test_a_csv_has_truth_values_as_json_has_them(tmp_path: Path) -> None:
-    """``true`` and ``false``: what reads JSON reads them too."""
-    data = small_data(tmp_path / "data")
-    written(data, BASE_URL)
-    text = (data / "dataset/current/rankings.csv").read_text(encoding="utf-8")
-    assert "True" not in text
-    assert "False" not in text
-    assert "false" in text
-
-
 def test_a_dataset_without_parquet_verifies_where_parquet_can_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has what its manifest says, and everything of it is looked at."""
-    data = small_data(tmp_path / "data")
     close_days(data, "2026-11-09")
     with monkeypatch.context() as patched:
         patched.setattr(formats, "has_parquet", lambda: False)
         written(data, BASE_URL)
-    result = command(data, "verify", str(data / "dataset"))
-    assert (result.exit_code, "NOT looked at" in result.stdout) == (0, False)
+    assert "NOT looked at" not in output(data, "verify", str(data / "dataset"))

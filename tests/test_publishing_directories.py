@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from builders import answered, command, contents, write_data
+from builders import answered, contents, output, write_data
 from processes import ROOT
 
 HOLD = """
@@ -43,17 +43,16 @@ def test_a_directory_of_somebody_else_is_left_alone(
         (tmp_path / "home" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "home" / name).write_text("Dear")
     before = contents(tmp_path / "home")
-    done = command(data, writing, str(tmp_path / "home"))
-    assert done.exit_code == 1
+    refusal = output(data, writing, str(tmp_path / "home"), exit_code=1)
     first = min(names).partition("/")[0]
-    assert f"holds {first}, which `flask {writing}` did not write" in done.output
+    assert f"holds {first}, which `flask {writing}` did not write" in refusal
     assert contents(tmp_path / "home") == before
 
 
 def test_a_data_directory_is_left_alone(data: Path, writing: str) -> None:
     """``flask dataset "$DATA_DIR"`` costs nobody their history."""
     before = contents(data)
-    assert command(data, writing, str(data)).exit_code == 1
+    output(data, writing, str(data), exit_code=1)
     assert before.items() <= contents(data).items()
 
 
@@ -61,20 +60,20 @@ def test_a_directory_of_the_other_command_is_left_alone(data: Path, tmp_path: Pa
     """An exported site is not replaced by a dataset, nor the other way round."""
     for name, other in (COMMANDS, COMMANDS[::-1]):
         home = tmp_path / name
-        assert command(data, name, str(home)).exit_code == 0
+        output(data, name, str(home))
         before = contents(home)
-        assert command(data, other, str(home)).exit_code == 1
+        output(data, other, str(home), exit_code=1)
         assert contents(home) == before
 
 
 def test_what_somebody_put_beside_our_trees_stays(data: Path, tmp_path: Path) -> None:
     """Old trees are removed by their names; notes among them are not trees."""
     home = tmp_path / "tree"
-    assert command(data, "export", str(home)).exit_code == 0
+    output(data, "export", str(home))
     (home / "trees/elm").mkdir()
     (home / "trees/elm/leaf").write_text("green")
     write_data(data, polls=[answered("A", ["P9"], "2026-11-09T06:00:00Z")])
-    assert command(data, "export", str(home)).exit_code == 0
+    output(data, "export", str(home))
     assert (home / "trees/elm/leaf").read_text() == "green"
 
 
@@ -83,14 +82,13 @@ def test_a_folder_of_somebody_in_the_link_s_place_stays(
 ) -> None:
     """Even in a directory that is our own."""
     home = tmp_path / "home"
-    assert command(data, writing, str(home)).exit_code == 0
+    output(data, writing, str(home))
     (home / "current").unlink()
     (home / "current").mkdir()
     (home / "current/letter").write_text("Dear")
     before = contents(home)
-    done = command(data, writing, str(home))
-    assert done.exit_code == 1
-    assert f"holds current, which `flask {writing}` did not write" in done.output
+    refusal = output(data, writing, str(home), exit_code=1)
+    assert f"holds current, which `flask {writing}` did not write" in refusal
     assert contents(home) == before
 
 
@@ -100,7 +98,7 @@ def test_a_linked_directory_keeps_its_tree(data: Path, tmp_path: Path, writing: 
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "disk")
     for _ in range(2):
-        assert command(data, writing, str(link)).exit_code == 0
+        output(data, writing, str(link))
         assert any((link / "current").iterdir())
 
 
@@ -123,29 +121,28 @@ def test_of_two_at_once_the_second_writes_nothing(
     """It says so and exits 1; the killed hold nothing."""
     home = tmp_path / "home"
     before = contents(home)
-    done = command(data, writing, str(home))
-    assert done.exit_code == 1
-    assert f"another process is writing {home}; try again" in done.output
+    refusal = output(data, writing, str(home), exit_code=1)
+    assert f"another process is writing {home}; try again" in refusal
     assert contents(home) == before
     holder.kill()
     holder.wait()
-    assert command(data, writing, str(home)).exit_code == 0
+    output(data, writing, str(home))
 
 
-@pytest.mark.parametrize("name", ["letter", "src/app.py", "schemas/site.json"])
+@pytest.mark.parametrize("name", ["letter", "site.json", "src/app.py", "schemas/site.json"])
 def test_init_fills_no_directory_of_something_else(data: Path, tmp_path: Path, name: str) -> None:
     """A home directory or a project gets no thousand files; hidden ones are in nobody's way."""
     home = tmp_path / "home"
     (home / name).parent.mkdir(parents=True)
     (home / name).write_text("Dear")
     before = contents(home)
-    done = command(data, "init", str(home))
-    assert (done.exit_code, contents(home)) == (1, before)
-    assert f"holds {name.partition('/')[0]}: nothing was written" in done.output
+    refusal = output(data, "init", str(home), exit_code=1)
+    assert f"holds {name.partition('/')[0]}: nothing was written" in refusal
+    assert contents(home) == before
     (home / name).rename(home / ".letter")
     if "/" in name:
         (home / name).parent.rename(home / "lost+found")
-    assert command(data, "init", str(home), "--empty").exit_code == 0
+    output(data, "init", str(home), "--empty")
     assert (home / ".letter").read_text() == "Dear"
 
 
@@ -161,9 +158,9 @@ def test_an_address_is_no_directory(
     """Only `export` writes to buckets; no folder called s3: is made."""
     monkeypatch.chdir(tmp_path)
     before = contents(tmp_path)
-    done = command(data, *arguments, address)
-    assert (done.exit_code, contents(tmp_path)) == (2, before)
-    assert "it is an address; name a directory of this machine" in done.output
+    refusal = output(data, *arguments, address, exit_code=2)
+    assert "it is an address; name a directory of this machine" in refusal
+    assert contents(tmp_path) == before
 
 
 def test_init_that_fails_takes_away_only_what_it_made(
@@ -179,6 +176,6 @@ def test_init_that_fails_takes_away_only_what_it_made(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("store.cli.schemas.write", fail)
-    done = command(data, "init", str(home), "--empty")
-    assert (done.exit_code, done.output.count("No space left on device")) == (1, 1)
+    refusal = output(data, "init", str(home), "--empty", exit_code=1)
+    assert refusal.count("No space left on device") == 1
     assert contents(home) == {".env": b"mine", "meanwhile": b"theirs"}

@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import answered, app_over, append, command, withhold, write_data
-from click.testing import Result
+from builders import answered, app_over, append, output, withhold, write_data
 from processes import free_port, until
 
 from store.publishing import uploads
@@ -55,8 +54,9 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def export(data: Path, *options: str) -> Result:
-    return command(data, "export", WHERE, *options)
+def export(data: Path, where: str = WHERE, exit_code: int = 0) -> str:
+    """All that the command says which ends with this exit code."""
+    return output(data, "export", where, exit_code=exit_code)
 
 
 def objects(bucket: Any) -> dict[str, bytes]:
@@ -73,8 +73,7 @@ def body_of(bucket: Any, name: str) -> bytes:
 
 def test_every_object_is_the_answer_of_the_service(data: Path, bucket: Any) -> None:
     """With its type and how long it may be kept; old addresses stand in ``redirects.json``."""
-    done = export(data)
-    assert done.exit_code == 0, done.output
+    export(data)
     client = app_over(data).test_client()
     manifest = msgspec.json.decode(body_of(bucket, "manifest.json"), type=TreeManifest)
     assert "/best/crm-software" in manifest.files
@@ -94,7 +93,7 @@ def test_a_rerun_writes_nothing(data: Path, bucket: Any, written: list[str]) -> 
     written.clear()
     with pytest.MonkeyPatch.context() as patched:
         patched.delattr("store.publishing.trees.Tree.fill")
-        assert "; 0 objects written" in export(data).output
+        assert "; 0 objects written" in export(data)
     assert written == []
 
 
@@ -103,7 +102,7 @@ def test_only_what_changed_is_written(data: Path, bucket: Any, written: list[str
     export(data)
     written.clear()
     append(data, [answered("A", ["Y"], "2026-11-09T06:00:00Z")])
-    assert "objects written" in export(data).output
+    assert "objects written" in export(data)
     assert written[0] == written[-1] == "manifest.json"
     assert "best/crm-software" in written
     assert "api/v1/best/help-desk.json" not in written
@@ -120,7 +119,7 @@ def test_what_is_gone_or_withheld_does_not_linger(data: Path, bucket: Any) -> No
     assert "product/planted" in objects(bucket)
     withhold(data, secret.id)
     (data / "categories/help-desk.json").unlink()
-    assert export(data).exit_code == 0
+    export(data)
     held = objects(bucket)
     assert not [name for name, body in held.items() if b"Planted" in body or b"slur" in body]
     assert not [name for name in held if "planted" in name or name == "best/help-desk"]
@@ -130,9 +129,8 @@ def test_what_is_gone_or_withheld_does_not_linger(data: Path, bucket: Any) -> No
 def test_a_prefix_of_somebody_else_is_left_alone(data: Path, bucket: Any, name: str) -> None:
     """Whatever it holds, be it a manifest of another kind."""
     obstore.put(bucket, name, b'{"name": "mine"}')
-    done = export(data)
-    assert done.exit_code == 1
-    assert f"{WHERE} holds {name}, which no manifest of `flask export` lists" in done.output
+    refusal = f"{WHERE} holds {name}, which no manifest of `flask export` lists"
+    assert refusal in export(data, exit_code=1)
     assert objects(bucket) == {name: b'{"name": "mine"}'}
 
 
@@ -142,12 +140,11 @@ def test_what_somebody_put_beside_our_objects_stays(data: Path, bucket: Any) -> 
     obstore.put(bucket, "best/notes", b"mine")
     obstore.put(bucket, "product/z", b"mine")
     (data / "categories/help-desk.json").unlink()
-    assert export(data).exit_code == 0
+    export(data)
     before = objects(bucket)
     assert before["best/notes"] == b"mine"
     append(data, [answered("A", ["Z"], "2026-11-09T06:00:00Z")])
-    done = export(data)
-    assert (done.exit_code, "holds product/z, which no manifest" in done.output) == (1, True)
+    assert "holds product/z, which no manifest" in export(data, exit_code=1)
     assert objects(bucket) == before
 
 
@@ -170,23 +167,21 @@ def test_after_any_failure_the_next_run_puts_all_right(
 
     with monkeypatch.context() as patched:
         patched.setattr(obstore, name, fail)
-        done = export(data)
-    assert done.exit_code == 1, "nth is too large"
-    assert "cannot be used (key? endpoint?): PUT http://h/x - dead" in done.output
+        refusal = export(data, exit_code=1)
+    assert "cannot be used (key? endpoint?): PUT http://h/x - dead" in refusal
     (data / "away.json").rename(data / "categories/help-desk.json")
     withhold(data, secret.id)
-    assert export(data).exit_code == 0
+    export(data)
     fresh = obstore.store.MemoryStore()
     monkeypatch.setattr("obstore.store.from_url", lambda _: fresh)
-    assert export(data).exit_code == 0
+    export(data)
     assert objects(bucket) == objects(fresh)
 
 
 @pytest.mark.parametrize("where", ["ftp://x/y", "s3://", "s3://a b/c", "s3://bucket/$(x)"])
 def test_an_address_that_is_none_is_refused(data: Path, where: str) -> None:
     """Before anything is sent."""
-    done = command(data, "export", where)
-    assert (done.exit_code, "names no bucket: use s3://" in done.output) == (1, True)
+    assert "names no bucket: use s3://" in export(data, where, exit_code=1)
 
 
 has_moto = find_spec("moto")
@@ -228,14 +223,12 @@ def test_amazons_protocol_carries_type_encoding_and_headers(data: Path, s3: dict
     """As another client of S3 reads them; a rerun writes nothing."""
     import boto3  # noqa: PLC0415 - optional
 
-    done = command(data, "export", "s3://site/whole")
-    assert done.exit_code == 0, done.output
+    export(data, "s3://site/whole")
     amazon = boto3.client("s3", endpoint_url=s3["AWS_ENDPOINT_URL"])
     page = amazon.get_object(Bucket="site", Key="whole/best/crm-software")
     assert page["ContentType"] == "text/html; charset=utf-8"
     assert page["CacheControl"].startswith("public, max-age=")
     assert page["ContentEncoding"] == "gzip"
     assert b"<title>" in gzip.decompress(page["Body"].read())
-    assert "0 objects written" in command(data, "export", "s3://site/whole").output
-    done = command(data, "export", "s3://nobody/x")
-    assert (done.exit_code, "s3://nobody/x cannot be used" in done.output) == (1, True)
+    assert "0 objects written" in export(data, "s3://site/whole")
+    assert "s3://nobody/x cannot be used" in export(data, "s3://nobody/x", exit_code=1)

@@ -12,42 +12,24 @@ CATALOGUE = Names({"zoho-crm": ZOHO})
 CATEGORY = category(nouns=("CRM",))
 
 
-def read(*polls: Poll, catalogue: Names = CATALOGUE) -> CategoryAggregate:
-    return aggregates.gather("crm-software", CATEGORY, polls, catalogue)
+def read(*polls: Poll) -> CategoryAggregate:
+    return aggregates.gather("crm-software", CATEGORY, polls, CATALOGUE)
 
 
-def test_the_latest_success_of_each_model_stands() -> None:
-    """A failed poll never displaces a good answer, and counts as a poll all the same."""
+def test_newest_is_by_order_of_appending_and_first_by_time() -> None:
+    """Whatever times lines bear; a failure is a poll, but no answer."""
+    days = [f"2026-10-0{day}T06:00:00Z" for day in range(1, 6)]
     aggregate = read(
-        answered("A", ["Attio"], "2026-10-01T06:00:00Z"),
-        answered("A", ["Close"], "2026-10-02T06:00:00Z"),
-        answered("B", ["Attio"], "2026-10-02T07:00:00Z"),
-        failed("A", at="2026-10-03T06:00:00Z"),
-        failed("C", at="2026-10-04T06:00:00Z"),
-    )
-    assert {model: a.first for model, a in aggregate.wordings[0].latest.items()} == {
-        "A": "=close",
-        "B": "=attio",
-    }
-    assert aggregate.successes == 3
-    assert aggregate.states.keys() == {"A", "B", "C"}
-    assert aggregate.last_success == "2026-10-02T07:00:00Z"
-    assert aggregate.last_poll == "2026-10-04T06:00:00Z"
-
-
-def test_the_first_answers_are_the_earliest_whatever_their_order() -> None:
-    """A day is looked up by its date: a line that a merge put behind later ones counts on its own.
-
-    Failures are no answers.
-    """
-    aggregate = read(
-        failed("A", at="2026-09-30T06:00:00Z"),
-        answered("A", ["Attio"], "2026-10-03T06:00:00Z"),
-        answered("B", ["Attio"], "2026-10-02T06:00:00Z"),
-        answered("A", ["Close"], "2026-10-01T06:00:00Z"),
+        failed("A", at=days[0]),
+        answered("A", ["Attio"], days[4]),
+        answered("A", ["Close"], days[1]),
+        answered("B", ["Attio"], days[2]),
+        failed("C", at=days[3]),
     )
     first = {model: state.first_answer for model, state in aggregate.states.items()}
-    assert first == {"A": "2026-10-01T06:00:00Z", "B": "2026-10-02T06:00:00Z"}
+    assert first == {"A": days[1], "B": days[2], "C": None}
+    assert aggregate.last_success == days[2]
+    assert aggregate.last_poll == days[3]
 
 
 def test_each_domain_counts_once_for_each_poll() -> None:
@@ -72,13 +54,3 @@ def test_the_first_use_of_a_spelling_is_the_earliest_poll() -> None:
         aggregate = read(*polls, answered("A", ["Attio"], late))
         use = aggregate.product_stats["=attio"].spellings["Attio"]
         assert (use.polled_at, use.model, use.rank) == (early, "A", 3)
-
-
-def test_a_reading_holds_while_every_name_resolves_alike() -> None:
-    """Other product files matter only if they claim a name that was used here."""
-    aggregate = read(answered("A", ["Attio", "Zoho"]))
-    unrelated = Product(version=1, name="Nobody's")
-    claimed = Product(version=1, name="Attio Inc", aliases=("Attio",))
-    assert aggregates.still_holds(aggregate, Names({"zoho-crm": ZOHO, "nobodys": unrelated}))
-    assert not aggregates.still_holds(aggregate, Names({"zoho-crm": ZOHO, "attio": claimed}))
-    assert not aggregates.still_holds(aggregate, Names({}))

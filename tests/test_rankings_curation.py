@@ -5,13 +5,13 @@ The pairs of names are as real catalogues have them: no wrong merge, nothing ove
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
 import pytest
 from builders import answered, category
 from hypothesis import given
 from hypothesis import strategies as st
+from test_rankings_products import described
 
-from store.rankings import aggregates, curation, products
+from store.rankings import aggregates, curation
 from store.rankings.aggregates import CategoryAggregate, FirstUse
 from store.rankings.curation import MergeSuggestion, NameResolution
 from store.rankings.names import NAMED, Names, provisional
@@ -36,21 +36,6 @@ def read(
         for slug, given in said.items()
         if given
     }
-
-
-def described(held: Mapping[str, CategoryAggregate], names: Names) -> dict[str, ProductProfile]:
-    """The products of readings, at the addresses that they bear."""
-    ids = {id_ for aggregate in held.values() for id_ in aggregate.product_stats}
-    found = {
-        id_: products.describe(
-            id_,
-            {slug: r.product_stats[id_] for slug, r in held.items() if id_ in r.product_stats},
-            names.products.get(id_),
-        )
-        for id_ in ids
-    }
-    bearers = products.addresses(found, names.products)
-    return {id_: msgspec.structs.replace(found[id_], slug=slug) for slug, id_ in bearers.items()}
 
 
 SPELLINGS = st.sampled_from(
@@ -122,7 +107,8 @@ def test_a_file_whose_address_is_anothers_own_is_found() -> None:
 
     def found(**files: Product) -> list[tuple[str, str]]:
         names = Names({slug.replace("_", "-"): file for slug, file in files.items()})
-        held = described(read(names, {"desks": ["Nimbrel", "Zoho"]}), names)
+        readings = read(names, {"desks": ["Nimbrel", "Zoho"]})
+        held = described([*readings.values()], names.products)
         return [(slug, product.name) for slug, product in curation.detached(held, names)]
 
     suite = Product(version=1, name="Nimbrel Suite")
@@ -156,9 +142,9 @@ ALIASES = [
 ]
 
 
-def known(name: str) -> Product:
-    """A product file for a name."""
-    return Product(version=1, name=name)
+def profile(id_: str, slug: str, name: str, mentions: int = 2) -> ProductProfile:
+    """A product that so many polls of one category name."""
+    return ProductProfile(id_, slug, name, None, (), mentions, ("c",), USE)
 
 
 @pytest.mark.parametrize(("one", "other"), ALIASES)
@@ -190,20 +176,15 @@ def queue(one: str, other: str, file: str | None) -> list[MergeSuggestion]:
     for slug, name in (("one", one), ("other", other)):
         id_ = slug if name == file else provisional(name)
         if name == file:
-            products[slug] = known(name)
-        named[id_] = ProductProfile(id_, slug, name, None, (), 2, ("c",), USE)
+            products[slug] = Product(version=1, name=name)
+        named[id_] = profile(id_, slug, name)
     return curation.queue(named, products, {"c": category(nouns=QUEUE_NOUNS)})
 
 
 def test_of_equals_the_first_in_the_alphabet_is_suggested() -> None:
     """Which product `names accept` would merge into is no matter of chance."""
-    ids = [provisional(f"Acme {letter}") for letter in "BCDEFGHIJK"]
-    named = {
-        id_: ProductProfile(
-            id_, f"acme-{id_[-1]}", f"Acme {id_[-1].upper()}", None, (), 2, ("c",), USE
-        )
-        for id_ in ids
-    }
-    named["=acme"] = ProductProfile("=acme", "acme", "Acme", None, (), 1, ("c",), USE)
+    profiles = [profile("=acme", "acme", "Acme", 1)]
+    profiles += [profile(f"=acme{c}", f"acme-{c}", f"Acme {c.upper()}") for c in "bcdefghijk"]
+    named = {product.id: product for product in profiles}
     [suggestion] = [s for s in curation.queue(named, {}, {}) if s.product.id == "=acme"]
     assert suggestion.known.slug == "acme-b"

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 import pytest
-from builders import SITE, answered, category, failed
+from builders import SITE, answered, category
 from hypothesis import given
 from hypothesis import strategies as st
+from leaderboards import board_of
 
-from store.rankings import aggregates, leaderboards
 from store.rankings.leaderboards import Leaderboard
-from store.rankings.names import Names
 from store.records import Poll, Site
 
 RULES = Site(version=1, name=str(SITE["name"]), stale_after_days=10, drop_after_days=20)
@@ -22,13 +21,9 @@ def poll(model: str, day: int, question: str = NEW, product: str = "X") -> Poll:
     return answered(model, [product], f"2026-10-{day:02}T06:00:00Z", question=question)
 
 
-def board(
-    *polls: Poll, models: Sequence[str] = MODELS, former: tuple[str, ...] = ()
-) -> Leaderboard | None:
+def board(*polls: Poll, models: Sequence[str] = MODELS) -> Leaderboard | None:
     """The board of a category whose file now asks ``NEW``."""
-    asked = category(former_questions=former)
-    aggregate = aggregates.gather("crm", asked, polls, Names({}))
-    return leaderboards.board(aggregate, models, RULES, {id_: id_[1:] for id_ in aggregate.ids})
+    return board_of(polls, models, RULES)
 
 
 def stands(*polls: Poll, models: Sequence[str] = MODELS) -> str | None:
@@ -64,26 +59,12 @@ def test_an_older_wording_stands_until_the_new_one_is_answered(
     assert found.next_question == (None if question == NEW else NEW)
 
 
-def test_answers_to_two_wordings_are_never_merged() -> None:
-    """Whatever stands, everybody counted answered that; the others are missing."""
-    found = board(poll("A", 1, "Old?"), poll("B", 1, "Old?"), poll("A", 2), poll("C", 9))
-    assert found
-    assert found.question == NEW
-    assert [answer.model for answer in found.counted] == ["A", "C"]
-    assert found.missing == ("B",)
-
-
 def test_an_abandoned_wording_gives_way_as_any_other() -> None:
     """Of three the one answered longest ago stands until the next has taken over from it."""
     abandoned = [*OLD, poll("A", 2, "Abandoned?")]
     assert stands(*abandoned) == "Old?"
     assert stands(*abandoned, poll("B", 3)) == "Old?"
     assert stands(*abandoned, poll("B", 3), poll("A", 4)) == NEW
-
-
-def test_a_question_that_comes_back_brings_its_answers_along() -> None:
-    """Everybody has answered it, so it stands at once."""
-    assert stands(poll("A", 1), poll("A", 2, "Other?"), models=("A",)) == NEW
 
 
 @given(
@@ -99,10 +80,3 @@ def test_which_wording_stands_is_independent_of_the_order_of_models(
     found = stands(*polls)
     assert found == stands(*polls, models=order)
     assert (found is None) == (not {model for model, *_ in said} & {*MODELS})
-
-
-def test_a_category_without_a_counted_answer_has_no_board() -> None:
-    """Failures, near misses of the configuration and retired models rank nothing."""
-    assert board() is None
-    assert board(failed("A")) is None
-    assert board(answered("Retired", ["X"])) is None

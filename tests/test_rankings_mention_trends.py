@@ -120,12 +120,6 @@ def test_an_earlier_time_after_a_later_one_counts_all_the_same() -> None:
     assert [(t.mentions, t.mentions_before) for t in counted.values()] == [(1, 0), (0, 1), (0, 0)]
 
 
-def test_cells_are_those_that_list_the_product_in_either_window() -> None:
-    """Both windows have the same denominator, so that denser polling moves nothing."""
-    found = trend(counts(both=3, only_now=4, only_before=2, neither=90))
-    assert (found.mentions, found.mentions_before, found.cells) == (7, 5, 9)
-
-
 def test_windows_are_seven_days_and_the_seven_before() -> None:
     """The current window ends with the newest poll's day; a day further back is another window."""
     days = [TODAY - dt.timedelta(days=age) for age in (6, 7, 13, 14)]

@@ -44,16 +44,6 @@ def test_failures_count_since_the_last_answer() -> None:
     assert poll_states([]) == {}
 
 
-def test_polls_are_counted_by_what_came_of_them() -> None:
-    """Polls and answers of each assistant, and when it first answered."""
-    polls = [failed("A", at=at(1)), answered("A", ["X"], at(2)), answered("A", ["X"], at(3))]
-    states = poll_states([*polls, failed("B", at=at(4))])
-    assert {m: (s.polls, s.successes, s.first_answer) for m, s in states.items()} == {
-        "A": (3, 2, at(2)),
-        "B": (1, 0, None),
-    }
-
-
 def test_the_newest_five_answers_are_kept() -> None:
     """No round takes more; failures between them are none of them."""
     polls = [answered("A", ["X"], at(hour)) for hour in range(1, 7)]

@@ -163,27 +163,10 @@ def test_a_newcomer_takes_nothing(spellings: list[str], newcomer: str) -> None:
     assert {id_: after[id_].slug for id_ in before} == {id_: p.slug for id_, p in before.items()}
 
 
-SPELLINGS = st.lists(
-    st.sampled_from(
-        [
-            "Zoho",
-            "zoho",
-            "Zoho CRM",
-            "zoho-crm",
-            "C",
-            "C++",
-            "3.1",
-            "31",
-            "3 1",
-            "日本",
-            MIMIC,
-            ORSTED,
-        ]
-    ),
-    unique=True,
-    min_size=1,
-    max_size=5,
-)
+ODD = (
+    "Zoho", "zoho", "Zoho CRM", "zoho-crm", "C", "C++", "3.1", "31", "3 1", "日本", MIMIC, ORSTED,
+)  # fmt: skip
+SPELLINGS = st.lists(st.sampled_from(ODD), unique=True, min_size=1, max_size=5)
 
 
 @given(SPELLINGS, SPELLINGS, st.sampled_from([{}, {"zoho": Product(version=1, name="Zoho CRM")}]))

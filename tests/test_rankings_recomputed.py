@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+import mcp_rankings
 import pytest
 from builders import (
     BASE_URL,
@@ -412,9 +413,8 @@ def test_changes_of_leaders_are_as_recomputed_where_there_are_many(tmp_path: Pat
         ("search_best", {"q": "what changed?"}, listed),
         ("get_best_in_category", {"slug": slug}, [c for c in listed if c["slug"] == slug]),
     ):
-        params = {"name": name, "arguments": arguments}
-        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        result = client.post("/mcp", json=call).get_json()["result"]
+        message = mcp_rankings.call(name, **arguments)
+        result = client.post("/mcp", json=message).get_json()["result"]
         assert result["structuredContent"]["leaders"] == expected
         assert result["content"][0]["text"].count(" in place of ") == len(expected)
     page = client.get(f"/changes?since={day}").text

@@ -3,20 +3,15 @@
 import datetime as dt
 
 import pytest
-from builders import answered, category
+from builders import answered
+from leaderboards import board_of
 
-from store.rankings import aggregates, leaderboards
-from store.rankings.names import Names
 from store.rankings.rounds import Round, TrackRecord, track_record
-from store.records import Poll, Site
-
-RULES = Site(version=1, name="Test")
+from store.records import Poll
 
 
-def rounds(*polls: Poll, models: str = "ABCD") -> tuple[Round, ...]:
-    aggregate = aggregates.gather("crm", category(), polls, Names({}))
-    slugs = {id_: id_.removeprefix("=") for id_ in aggregate.ids}
-    board = leaderboards.board(aggregate, models, RULES, slugs)
+def rounds(*polls: Poll) -> tuple[Round, ...]:
+    board = board_of(polls)
     assert board
     last = board.rounds[-1]
     assert (last.first, last.level) == (board.entries[0].product, board.certainty.level)
