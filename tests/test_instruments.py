@@ -20,6 +20,7 @@ from builders import (
     write_json,
 )
 from flask.testing import FlaskClient
+from mcp_rankings import text_of
 from polling_world import PollingWorld
 from replaying import serving
 
@@ -154,11 +155,7 @@ def assert_said(client: FlaskClient, said: str) -> None:
     """See that JSON, page and MCP say one sentence."""
     assert read(client, "best/crm-software.json")["asked"] == said
     assert said in client.get("/best/crm-software").text
-    arguments = {"name": "get_best_in_category", "arguments": {"slug": "crm-software"}}
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": arguments}
-    accept = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
-    result = json.loads(client.post("/mcp", json=call, headers=accept).data)["result"]
-    assert said in result["content"][0]["text"]
+    assert said in text_of(client, "get_best_in_category", slug="crm-software")
 
 
 def test_instruments_are_published_with_who_answered_to_them(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from builders import (
     write_json,
 )
 from click import ClickException
+from mcp_rankings import text_of
 from processes import ROOT, environment
 
 from store.files import DataDirectoryError, Files
@@ -198,9 +199,7 @@ def test_a_file_that_is_bad_at_a_start_leaves_its_own_address_503(
     assert len(client.get("/api/v1/history?slug=vpn").get_json()) == 2
     assert client.get("/healthz").get_json()["status"] == "degraded"
     if name.startswith("products"):
-        tool = {"name": "get_product", "arguments": {"slug": name[9:-5]}}
-        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": tool}
-        assert f"{name}:1:2:" in client.post("/mcp", json=call).text
+        assert f"{name}:1:2:" in text_of(client, "get_product", slug=Path(name).stem)
 
 
 @pytest.mark.parametrize("slip", SLIPS[::9], ids=lambda slip: slip.name)

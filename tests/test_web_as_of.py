@@ -3,13 +3,12 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 from builders import BASE_URL, answered, app_over, close_days, withhold, write_data, write_json
 from flask import Flask
-from mcp_rankings import call
+from mcp_rankings import text_of, used
 from test_rankings_recomputed import ODD, odd_world
 
 from store.ledger import Proof
@@ -309,21 +308,16 @@ def test_days_before_an_accepted_loss_are_not_shown(tmp_path: Path) -> None:
 
 def test_agents_get_the_same_past_day(small: Flask) -> None:
     """The MCP argument `as_of` brings what `asOf` does, and its refusals say the same."""
-    client = small.test_client()
-
-    def result(**arguments: str) -> Any:
-        answer = client.post("/mcp", json=call("get_best_in_category", **arguments)).get_json()
-        return answer["result"]
-
-    def told(**arguments: str) -> str:
-        return str(result(**arguments)["content"][0]["text"])
-
+    client, tool = small.test_client(), "get_best_in_category"
+    day = {"slug": "crm-software", "as_of": "2026-10-12"}
     same = client.get(f"{CRM}?asOf=2026-10-12").get_json()
-    day = result(slug="crm-software", as_of="2026-10-12", detail="full")["structuredContent"]
-    assert {**day, **same} == day
-    assert [change["toDate"] for change in day["changes"] if change["toDate"] > "2026-10-12"] == []
-    assert f"Page: {BASE_URL}/best/crm-software?asOf=2026-10-12" in told(
-        slug="crm-software", as_of="2026-10-12"
-    )
-    assert "first answer is of 10 September 2026" in told(slug="crm-software", as_of="2026-01-01")
-    assert "YYYY-MM-DD" in told(slug="crm-software", as_of="soon")
+    full = used(client, tool, **day, detail="full")["structuredContent"]
+    assert {**full, **same} == full
+    assert [each["toDate"] for each in full["changes"] if each["toDate"] > "2026-10-12"] == []
+    page = f"Page: {BASE_URL}/best/crm-software?asOf=2026-10-12"
+    assert page in used(client, tool, **day)["content"][0]["text"]
+    for refused, says in (
+        ("2026-01-01", "first answer is of 10 September 2026"),
+        ("soon", "YYYY-MM-DD"),
+    ):
+        assert says in text_of(client, tool, slug="crm-software", as_of=refused)

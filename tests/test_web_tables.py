@@ -11,7 +11,7 @@ import pytest
 from builders import BASE_URL, answered, app_over, failed, write_data
 from flask import Flask
 from flask.testing import FlaskClient
-from mcp_rankings import call
+from mcp_rankings import used
 
 from store.line_codec import encode_line
 from store.records import Poll, Usage
@@ -206,19 +206,15 @@ def test_agents_page_through_a_history_too(reader: FlaskClient) -> None:
     seen: list[Any] = []
     before: dict[str, str] = {}
     for _ in range(20):
-        result = _told(reader, limit=6, **before)["structuredContent"]
+        result = used(reader, "get_poll_history", slug="crm-software", limit=6, **before)[
+            "structuredContent"
+        ]
         seen += result["polls"]
         if result["nextBefore"] is None:
             break
         before = {"before": result["nextBefore"]}
     assert seen == reader.get(HISTORY).get_json()
     for nowhere, says in (("0" * 16, "no poll of this category"), ("that", "16 hexadecimal")):
-        wrong = _told(reader, before=nowhere)
+        wrong = used(reader, "get_poll_history", slug="crm-software", before=nowhere)
         assert wrong["isError"]
         assert says in wrong["content"][0]["text"]
-
-
-def _told(client: FlaskClient, **arguments: Any) -> dict[str, Any]:
-    message = call("get_poll_history", slug="crm-software", **arguments)
-    result: dict[str, Any] = client.post("/mcp", json=message).get_json()["result"]
-    return result
