@@ -162,21 +162,6 @@ def test_a_category_without_a_poll_says_so(reader: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("/best/crm", "/best/crm-software"),
-        ("/feeds/best/crm.atom", "/feeds/best/crm-software.atom"),
-        ("/product/zohocrm", "/product/zoho-crm"),
-        ("/product/zohocrm/polls", "/product/zoho-crm/polls"),
-    ],
-)
-def test_old_addresses_lead_to_the_new(reader: FlaskClient, old: str, new: str) -> None:
-    """A former slug answers 308 with the absolute address of today."""
-    answer = reader.get(old)
-    assert (answer.status_code, answer.headers["Location"]) == (308, BASE_URL + new)
-
-
-@pytest.mark.parametrize(
     ("path", "status", "said"),
     [
         ("/best/crm-softwere", 404, "/best/crm-software"),

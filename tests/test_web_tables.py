@@ -194,13 +194,6 @@ def test_a_withheld_poll_is_withheld_in_every_format(small: Flask) -> None:
         assert "Withheld since 2026-10-27: Defamatory." in text
 
 
-def test_a_former_slug_keeps_cursor_and_format(small: Flask) -> None:
-    """308 leads to the same part of the same list."""
-    query = "limit=2&before=0123456789abcdef&format=csv"
-    moved = small.test_client().get(f"/api/v1/history?slug=crm&{query}")
-    assert (moved.status_code, moved.location) == (308, f"{BASE_URL}{HISTORY}&{query}")
-
-
 def test_agents_page_through_a_history_too(reader: FlaskClient) -> None:
     """`nextBefore`, given back as `before`, goes on to the first poll."""
     seen: list[Any] = []
