@@ -1,5 +1,6 @@
 """A file that breaks: its last good version while the process lives, closed doors at a start."""
 
+import errno
 import json
 import os
 import subprocess
@@ -21,6 +22,7 @@ from builders import (
     write_json,
 )
 from click import ClickException
+from faults import UnreadableFiles, replace_os
 from mcp_rankings import text_of
 from processes import ROOT, environment
 
@@ -147,14 +149,7 @@ def test_what_is_withheld_never_comes_back(
     store: Store = app.extensions["store"]
     before = bodies(store)
     if way == "unreadable":
-        really = os.open
-
-        def refuse(file: Any, *args: Any, **options: Any) -> int:
-            if str(file).endswith("withheld.json"):
-                raise PermissionError(13, "Permission denied")
-            return really(file, *args, **options)
-
-        monkeypatch.setattr(os, "open", refuse)
+        replace_os(monkeypatch, UnreadableFiles(path.name, call="open", error=errno.EACCES))
         os.utime(path)
     elif way == "a folder":
         path.unlink()
