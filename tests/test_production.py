@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 import servers
-from builders import answered, write_data
+from builders import answered, command, write_data
 from conftest import Report
 
 from store.history import History
@@ -169,12 +169,7 @@ def test_a_million_requests_leave_the_memory_as_it_was(
 
 def proxied(data: Path, app: int) -> str:
     """The shipped nginx configuration before an application."""
-    command = [sys.executable, "-m", "flask", "deploy", "nginx.conf", "--app", f"127.0.0.1:{app}"]
-    environ = {**os.environ, "DATA_DIR": str(data), "BASE_URL": "https://rankings.example"}
-    done = subprocess.run(
-        command, cwd=servers.ROOT, env=environ, capture_output=True, text=True, check=True
-    )
-    return done.stdout
+    return command(data, "deploy", "nginx.conf", "--app", f"127.0.0.1:{app}").stdout
 
 
 @needs_nginx
