@@ -23,6 +23,7 @@ import pytest
 import servers
 from builders import answered, command, write_data
 from conftest import Report
+from processes import until
 
 from store.history import History
 
@@ -261,10 +262,8 @@ def test_many_polls_beside_a_server_are_all_seen(data: Path, tmp_path: Path) -> 
         for n in range(200):
             poll = answered("A", [f"Product {n}"])
             log.append([poll], f"2026-11-03T06:{n // 60:02}:{n % 60:02}Z")
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            body = json.loads(server.get(BEST).body)
-            if body["perModel"]["A"][0]["product"] == "Product 199":
-                return
-            time.sleep(0.2)
-    pytest.fail("the newest poll is not served")
+
+        def newest() -> object:
+            return json.loads(server.get(BEST).body)["perModel"]["A"][0]["product"]
+
+        until(lambda: newest() == "Product 199", 10)
