@@ -1,16 +1,13 @@
-"""Small rankings, a server over them, and MCP messages as clients of both eras send them."""
+"""Small rankings, and MCP messages as clients of both eras send them."""
 
 import json
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from builders import BASE_URL, answered, failed, write_data
+from builders import answered, failed, write_data
+from flask.testing import FlaskClient
 
 MODERN = "2026-07-28"
 META = {
@@ -78,34 +75,17 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
     return legacy("tools/call", name=name, arguments=arguments)
 
 
-@contextmanager
-def serving(directory: Path) -> Iterator[int]:
-    """A server of its own process over a data directory, as in production; yields its port."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-    command = ["-m", "gunicorn", "-c", "python:store.gunicorn", "--no-control-socket"]
-    process = subprocess.Popen(
-        [sys.executable, *command, "-b", f"127.0.0.1:{port}", "app:create_app()"],
-        cwd=Path(__file__).parent.parent,
-        env={
-            "DATA_DIR": str(directory),
-            "BASE_URL": BASE_URL,
-            "PATH": "",
-            "FLASK_SKIP_DOTENV": "1",
-        },
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if "Booting worker" in line:
-                break
-        yield port
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
+def used(client: FlaskClient, tool: str, /, **arguments: Any) -> dict[str, Any]:
+    """The result of a tool."""
+    answer = client.post("/mcp", json=call(tool, **arguments))
+    result: dict[str, Any] = json.loads(answer.data)["result"]
+    return result
+
+
+def text_of(client: FlaskClient, tool: str, /, **arguments: Any) -> str:
+    """The text of a tool's result, without its notice."""
+    content, *_ = used(client, tool, **arguments)["content"]
+    return str(content["text"]).partition("\n\n")[0]
 
 
 def send(

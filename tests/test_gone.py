@@ -10,6 +10,7 @@ from broken import write_one_of_each
 from builders import BASE_URL, answered, app_over, append, failed, same_as_fresh, write_json
 from flask import Flask
 from flask.testing import FlaskClient
+from mcp_rankings import used
 from recomputation import Recomputation
 from small_world import write_small_world
 
@@ -52,12 +53,7 @@ def test_it_is_gone_with_the_date_of_its_last_answer(client: FlaskClient) -> Non
         assert answer.headers["Cache-Control"] == "no-store"
     assert client.get(ADDRESSES[0]).mimetype == "application/problem+json"
     assert client.get(ADDRESSES[1]).mimetype == "text/html"
-    message = {"name": "get_best_in_category", "arguments": {"slug": TEA}}
-    told = client.post(
-        "/mcp",
-        json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": message},
-        headers={"Accept": "application/json, text/event-stream"},
-    ).get_json()["result"]
+    told = used(client, "get_best_in_category", slug=TEA)
     assert told["isError"]
     assert "is gone" in told["content"][0]["text"]
 

@@ -20,6 +20,7 @@ from builders import (
     write_json,
 )
 from flask.testing import FlaskClient
+from mcp_rankings import text_of
 from polling_world import PollingWorld
 from replaying import serving
 
@@ -51,22 +52,24 @@ def answers(days: range, names: str, instrument: str | None, **fields: Any) -> l
     ]
 
 
+def write_real(directory: Path) -> Path:
+    """A site that is no sample, with four assistants of a provider and no poll."""
+    data = write_data(directory, sample=False)
+    base = {"api": "chat", "base_url": "https://a.example/v1", "model": "m-1"}
+    models = [{"name": name, **base} for name in MODELS]
+    write_json(data / "models.json", {"version": 1, "models": models})
+    return data
+
+
 def world(directory: Path, switched: dict[str, Any], *, is_first_known: bool = True) -> Path:
     """A category asked for eight days in one way, then in another with other answers."""
-    data = write_data(directory, sample=False)
-    write_json(data / "models.json", real_models())
+    data = write_real(directory)
     first = write_instrument(data) if is_first_known else None
     second = write_instrument(data, **switched)
     is_on = switched.get("web_search", False)
     append(data, answers(range(8), "XYZ", first))
     append(data, answers(range(8, 15), "YZX", second, web_search=is_on))
     return data
-
-
-def real_models() -> dict[str, Any]:
-    """Four assistants of a provider, as models.json lists them."""
-    base = {"api": "chat", "base_url": "https://a.example/v1", "model": "m-1"}
-    return {"version": 1, "models": [{"name": name, **base} for name in MODELS]}
 
 
 def told(client: FlaskClient) -> list[str]:
@@ -97,8 +100,7 @@ def test_a_switch_is_a_new_run_and_no_change(tmp_path: Path, switch: str) -> Non
 
 def test_without_a_switch_the_same_answers_are_changes(tmp_path: Path) -> None:
     """So the test before can fail: as one instrument all four flip, and another product leads."""
-    data = write_data(tmp_path / "data", sample=False)
-    write_json(data / "models.json", real_models())
+    data = write_real(tmp_path / "data")
     one = write_instrument(data)
     append(data, [*answers(range(8), "XYZ", one), *answers(range(8, 40), "YZX", one)])
     client = client_over(data)
@@ -137,8 +139,7 @@ def test_answers_from_before_the_record_are_an_instrument_of_their_own(tmp_path:
 )
 def test_each_ranking_says_how_it_was_asked(tmp_path: Path, search: str, said: str) -> None:
     """In JSON, on its page and to agents, from what the counted answers record."""
-    data = write_data(tmp_path / "data", sample=False)
-    write_json(data / "models.json", real_models())
+    data = write_real(tmp_path / "data")
     append(data, [answered(model, ["X"], web_search=model in search) for model in MODELS])
     assert_said(client_over(data), said)
 
@@ -154,11 +155,7 @@ def assert_said(client: FlaskClient, said: str) -> None:
     """See that JSON, page and MCP say one sentence."""
     assert read(client, "best/crm-software.json")["asked"] == said
     assert said in client.get("/best/crm-software").text
-    arguments = {"name": "get_best_in_category", "arguments": {"slug": "crm-software"}}
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": arguments}
-    accept = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
-    result = json.loads(client.post("/mcp", json=call, headers=accept).data)["result"]
-    assert said in result["content"][0]["text"]
+    assert said in text_of(client, "get_best_in_category", slug="crm-software")
 
 
 def test_instruments_are_published_with_who_answered_to_them(tmp_path: Path) -> None:
@@ -229,8 +226,7 @@ def test_a_text_that_is_missing_or_changed_is_a_problem(tmp_path: Path, how: str
 
 def test_a_failed_poll_may_be_all_that_names_one(tmp_path: Path) -> None:
     """Its text is published all the same."""
-    data = write_data(tmp_path / "data", sample=False)
-    write_json(data / "models.json", real_models())
+    data = write_real(tmp_path / "data")
     write_instrument(data)
     append(data, [answered("A", ["X"]), failed("B")])
     [one] = read(client_over(data), "instruments.json")["instruments"]

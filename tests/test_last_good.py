@@ -1,5 +1,6 @@
 """A file that breaks: its last good version while the process lives, closed doors at a start."""
 
+import errno
 import json
 import os
 import subprocess
@@ -23,6 +24,7 @@ from builders import (
 )
 from click import ClickException
 from faults import UnreadableFiles, replace_os
+from mcp_rankings import text_of
 from processes import ROOT, environment
 
 from store.files import DataDirectoryError, Files
@@ -148,14 +150,7 @@ def test_what_is_withheld_never_comes_back(
     store: Store = app.extensions["store"]
     before = bodies(store)
     if way == "unreadable":
-        really = os.open
-
-        def refuse(file: Any, *args: Any, **options: Any) -> int:
-            if str(file).endswith("withheld.json"):
-                raise PermissionError(13, "Permission denied")
-            return really(file, *args, **options)
-
-        monkeypatch.setattr(os, "open", refuse)
+        replace_os(monkeypatch, UnreadableFiles(path.name, call="open", error=errno.EACCES))
         os.utime(path)
     elif way == "a folder":
         path.unlink()
@@ -200,9 +195,7 @@ def test_a_file_that_is_bad_at_a_start_leaves_its_own_address_503(
     assert len(client.get("/api/v1/history?slug=vpn").get_json()) == 2
     assert client.get("/healthz").get_json()["status"] == "degraded"
     if name.startswith("products"):
-        tool = {"name": "get_product", "arguments": {"slug": name[9:-5]}}
-        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": tool}
-        assert f"{name}:1:2:" in client.post("/mcp", json=call).text
+        assert f"{name}:1:2:" in text_of(client, "get_product", slug=Path(name).stem)
 
 
 @pytest.mark.parametrize("slip", SLIPS[::9], ids=lambda slip: slip.name)

@@ -21,8 +21,9 @@ from typing import Any
 
 import pytest
 import servers
-from builders import answered, write_data
+from builders import answered, command, write_data
 from conftest import Report
+from processes import until
 
 from store.history import History
 
@@ -169,12 +170,7 @@ def test_a_million_requests_leave_the_memory_as_it_was(
 
 def proxied(data: Path, app: int) -> str:
     """The shipped nginx configuration before an application."""
-    command = [sys.executable, "-m", "flask", "deploy", "nginx.conf", "--app", f"127.0.0.1:{app}"]
-    environ = {**os.environ, "DATA_DIR": str(data), "BASE_URL": "https://rankings.example"}
-    done = subprocess.run(
-        command, cwd=servers.ROOT, env=environ, capture_output=True, text=True, check=True
-    )
-    return done.stdout
+    return command(data, "deploy", "nginx.conf", "--app", f"127.0.0.1:{app}").stdout
 
 
 @needs_nginx
@@ -266,10 +262,8 @@ def test_many_polls_beside_a_server_are_all_seen(data: Path, tmp_path: Path) -> 
         for n in range(200):
             poll = answered("A", [f"Product {n}"])
             log.append([poll], f"2026-11-03T06:{n // 60:02}:{n % 60:02}Z")
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            body = json.loads(server.get(BEST).body)
-            if body["perModel"]["A"][0]["product"] == "Product 199":
-                return
-            time.sleep(0.2)
-    pytest.fail("the newest poll is not served")
+
+        def newest() -> object:
+            return json.loads(server.get(BEST).body)["perModel"]["A"][0]["product"]
+
+        until(lambda: newest() == "Product 199", 10)

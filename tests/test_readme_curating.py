@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import servers
 
 ROOT = Path(__file__).parent.parent
 HEADING = "## Curating"
@@ -21,10 +21,11 @@ PATIENCE = 20  # seconds for an edit to be served on a busy machine
 
 
 def chapter() -> str:
-    """The text from the chapter's heading to the next of its rank; empty if there is none."""
+    """The text from the chapter's heading to the next of its rank."""
     text = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
     found = re.search(rf"^{HEADING}\n.*?(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
-    return found.group() if found else ""
+    assert found
+    return found.group()
 
 
 def steps() -> list[tuple[str, list[str]]]:
@@ -42,8 +43,6 @@ def steps() -> list[tuple[str, list[str]]]:
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """A few categories of the shipped data, with their history."""
-    if not chapter():
-        pytest.skip(f'data/README.md has no chapter "{HEADING}" yet')
     for program in ("bash", "curl", "git"):
         if not shutil.which(program):
             pytest.skip(f"the chapter uses {program}, which is not installed here")
@@ -87,18 +86,16 @@ class Shell:
 @pytest.fixture
 def shell(directory: Path, tmp_path: Path) -> Iterator[Shell]:
     """Bash with the service running beside it, as the chapter's reader has it."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = servers.free_port()
     command = tmp_path / "checkout" / ".venv" / "bin" / "flask"
     command.parent.mkdir(parents=True)
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m flask --app {ROOT}/app.py "$@"\n')
     command.chmod(0o755)
     environ = {**os.environ, "DATA_DIR": str(directory), "BASE_URL": ""}
     with (
-        (tmp_path / "log").open("wb") as log,
-        subprocess.Popen(
-            [str(command), "run", "--port", str(port)], env=environ, stdout=log, stderr=log
-        ) as server,
+        servers.running(
+            [str(command), "run", "--port", str(port)], port, environ, tmp_path / "log"
+        ),
         subprocess.Popen(
             ["bash", "-u"], cwd=tmp_path / "checkout", env=environ, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -108,7 +105,6 @@ def shell(directory: Path, tmp_path: Path) -> Iterator[Shell]:
             yield Shell(bash, port, tmp_path)
         finally:
             bash.kill()
-            server.terminate()
 
 
 @pytest.mark.slow

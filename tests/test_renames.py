@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from broken import write_one_of_each
-from builders import answered, append, command, write_data
+from builders import answered, append, command, contents, write_data
 from faults import failing_names
 
 from store.files import Files
@@ -32,15 +32,6 @@ def data(tmp_path: Path) -> Path:
 def said(data: Path, *arguments: str) -> str:
     """What a command says below the name of its data directory."""
     return command(data, *arguments).output.removeprefix(f"Data: {data}\n")
-
-
-def found_in(directory: Path) -> dict[str, bytes]:
-    """Every file below a directory, hidden ones too, with its content."""
-    return {
-        str(path.relative_to(directory)): path.read_bytes()
-        for path in directory.rglob("*")
-        if path.is_file()
-    }
 
 
 def test_a_withholding_that_fails_leaves_every_file(data: Path) -> None:
@@ -70,10 +61,10 @@ def test_an_export_that_fails_leaves_the_last_one(data: Path, tmp_path: Path) ->
     assert command(data, "export", str(home)).exit_code == 0
     for nth in itertools.count(1):
         append(data, [answered("A", [f"Alpha {nth}"], "2026-11-09T06:00:00Z")])
-        before = found_in((home / "current").resolve())
+        before = contents((home / "current").resolve())
         with failing_names(nth, error(nth), ("rename", "replace", "symlink")) as calls:
             done = command(data, "export", str(home))
-        after = found_in((home / "current").resolve())
+        after = contents((home / "current").resolve())
         assert not list((home / "trees").glob(".*"))
         if calls.total() < nth:
             assert (done.exit_code, after != before) == (0, True)
@@ -121,13 +112,13 @@ def failures(home: Path, act: Callable[[], str]) -> int:
     Each time every file at home must be there as it was, and no other; returns how often.
     """
     for nth in itertools.count(1):
-        before = found_in(home)
+        before = contents(home)
         with failing_names(nth, error(nth)) as calls:
             said = act()
         if calls.total() < nth:
-            assert found_in(home) != before
+            assert contents(home) != before
             return nth - 1
-        assert found_in(home) == before, calls
+        assert contents(home) == before, calls
         assert os.strerror(error(nth)) in said
         assert said.count("\n") <= 1
     raise AssertionError

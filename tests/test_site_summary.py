@@ -1,111 +1,55 @@
-"""What is over all categories: order, counts, retired models, old addresses, topics."""
+"""What is over all categories: order, counts, topics."""
 
-from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 
-from builders import answered, app_over, category
+from builders import answered, app_over, client_over, store_over, write_data
 from flask import Flask
 from small_world import write_small_world
 
-from store import site_summary
-from store.files import Catalogue
-from store.rankings import aggregates, leaderboards, products
-from store.rankings.names import Names
-from store.records import Assistant, Category, Poll, Site
 from store.site_summary import SiteSummary
 
-SITE = Site(version=1, name="Test")
 
-
-def summarise(
-    polls: Mapping[str, Sequence[Poll]],
-    categories: Mapping[str, Category] | None = None,
-    before: SiteSummary | None = None,
-) -> SiteSummary:
-    """The overview of categories' polls; models A and B are configured."""
-    known = dict.fromkeys(polls, category()) | dict(categories or {})
-    read = {
-        slug: aggregates.gather(slug, known[slug], said, Names({})) for slug, said in polls.items()
-    }
-    named = {
-        id_: products.describe(
-            id_, {s: r.product_stats[id_] for s, r in read.items() if id_ in r.product_stats}, None
-        )
-        for aggregate in read.values()
-        for id_ in aggregate.product_stats
-    }
-    slugs = {id_: product.slug for id_, product in named.items()}
-    made = {
-        slug: leaderboards.board(aggregate, ("A", "B"), SITE, slugs)
-        for slug, aggregate in read.items()
-    }
-    ranked = {slug: board for slug, board in made.items() if board}
-    catalogue = Catalogue(
-        site=SITE,
-        assistants=(Assistant(name="A", api="sample"), Assistant(name="B", api="sample")),
-        categories=known,
-        products={},
-        labs={},
-        synonyms=(),
-        words=(),
-        withheld={},
-        problems=(),
-    )
-    return site_summary.summarise(catalogue, read, ranked, named, "", before)
-
-
-def test_categories_stand_by_title_whatever_its_case() -> None:
+def test_categories_stand_by_title_whatever_its_case(tmp_path: Path) -> None:
     """By title, and by slug where titles are the same."""
-    said = {slug: [answered("A", ["X"], slug=slug)] for slug in "dcba"}
     titles = {"a": "Best zoom", "b": "best Apple", "c": "Best apple", "d": "Best Mango"}
-    found = summarise(said, {slug: category(title) for slug, title in titles.items()})
-    assert [board.slug for board in found.ranked] == ["b", "c", "d", "a"]
+    categories = {slug: {"title": title} for slug, title in titles.items()}
+    polls = [answered("A", ["X"], slug=slug) for slug in "dcba"]
+    client = client_over(write_data(tmp_path, categories=categories, polls=polls))
+    listed = client.get("/api/v1/categories.json").get_json()
+    assert [item["slug"] for item in listed] == ["b", "c", "d", "a"]
 
 
-def test_changes_come_newest_first_over_all_categories() -> None:
+def test_changes_come_newest_first_over_all_categories(tmp_path: Path) -> None:
     """Within one second by category and model."""
-
-    def pick_changes(model: str, *days: int) -> list[Poll]:
-        picks = ("X", "Y", "Z")
-        return [
-            answered(model, [pick], f"2026-10-{day:02}T06:00:00Z")
-            for day, pick in zip(days, picks, strict=True)
-        ]
-
-    found = summarise(
-        {
-            "b": pick_changes("A", 1, 3, 5),
-            "a": [*pick_changes("B", 1, 5, 6), *pick_changes("A", 1, 2, 5)],
-        }
-    )
-    assert [
-        (change.current_at[8:10], change.slug, change.model, change.current)
-        for change in found.changes
-    ] == [
-        ("06", "a", "B", "=z"),
-        ("05", "a", "A", "=z"),
-        ("05", "a", "B", "=y"),
-        ("05", "b", "A", "=z"),
-        ("03", "b", "A", "=y"),
-        ("02", "a", "A", "=y"),
+    days = {("b", "A"): (1, 3, 5), ("a", "B"): (1, 5, 6), ("a", "A"): (1, 2, 5)}
+    polls = [
+        answered(model, [pick], f"2026-10-{day:02}T06:00:00Z", slug=slug)
+        for (slug, model), own in days.items()
+        for day, pick in zip(own, "XYZ", strict=True)
+    ]
+    polls.sort(key=attrgetter("polled_at"))
+    categories = {slug: {"title": f"Best {slug}"} for slug in "ab"}
+    client = client_over(write_data(tmp_path, categories=categories, polls=polls))
+    changes = client.get("/api/v1/changes.json").get_json()["changes"]
+    assert [tuple(each[f] for f in ("toDate", "slug", "model", "to")) for each in changes] == [
+        ("2026-10-06", "a", "B", "Z"),
+        ("2026-10-05", "a", "A", "Z"),
+        ("2026-10-05", "a", "B", "Y"),
+        ("2026-10-05", "b", "A", "Z"),
+        ("2026-10-03", "b", "A", "Y"),
+        ("2026-10-02", "a", "A", "Y"),
     ]
 
 
-def test_former_slugs_lead_to_their_category_unless_one_bears_them() -> None:
-    """A renamed category keeps its old address, until another category takes it."""
-    said: dict[str, list[Poll]] = {"a": [], "taken": []}
-    renamed = {"a": category(former_slugs=("old", "taken"))}
-    assert summarise(said, renamed).category_redirects == {"old": "a"}
-
-
-def test_the_search_index_is_kept_while_the_titles_stay() -> None:
+def test_the_search_index_is_kept_while_the_titles_stay(tmp_path: Path) -> None:
     """A poll that names nothing new costs no new index; a new name does."""
-    first = summarise({"a": [answered("A", ["X", "Y"])]})
-    same = summarise({"a": [answered("A", ["X", "Y"]), answered("B", ["Y", "X"])]}, before=first)
-    other = summarise({"a": [answered("A", ["X", "Z"])]}, before=first)
-    assert same.index is first.index
-    assert other.index is not first.index
-    assert [hit.slug for hit in other.index.search("CRM software").categories] == ["a"]
+    store = store_over(write_data(tmp_path, polls=[answered("A", ["X", "Y"])]))
+    first = store.snapshot.summary.index
+    for names, is_kept in ((["Y", "X"], True), (["X", "Z"], False)):
+        store.record([answered("B", names)], "2026-11-03T06:00:00Z")
+        store.reload()
+        assert (store.snapshot.summary.index is first) == is_kept
 
 
 def summary(app: Flask) -> SiteSummary:

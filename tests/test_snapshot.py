@@ -81,16 +81,6 @@ class TestLedger:
 class TestDeriving:
     """How much of a snapshot is made anew."""
 
-    def test_what_did_not_change_keeps_its_body(self, store: Store) -> None:
-        """A poll of one category renews its ranking and no other."""
-        before = prepared(store)
-        store.record([answered("B", ["Zoho", "Freshsales"])], "2026-11-03T00:00:00Z")
-        store.reload()
-        after = prepared(store)
-        renewed = {path for path in after if after[path] is not before.get(path)}
-        rankings = {path for path in renewed if path.startswith("best/")}
-        assert rankings == {"best/crm-software.json"}
-
     def test_a_renamed_product_renews_every_place_that_names_it(
         self, store: Store, data: Path
     ) -> None:

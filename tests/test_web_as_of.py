@@ -3,13 +3,12 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 from builders import BASE_URL, answered, app_over, close_days, withhold, write_data, write_json
 from flask import Flask
-from mcp_rankings import call
+from mcp_rankings import text_of, used
 from test_rankings_recomputed import ODD, odd_world
 
 from store.ledger import Proof
@@ -211,13 +210,9 @@ def test_a_day_without_a_ranking_says_which_has_one(
     assert says in answer.text
 
 
-def test_slugs_lead_where_they_lead_today(small: Flask) -> None:
-    """A former slug keeps the day, an unknown one has its suggestions."""
-    client = small.test_client()
-    for path, to in (("/api/v1/best/crm.json", CRM), ("/best/crm", "/best/crm-software")):
-        moved = client.get(f"{path}?asOf=2026-10-12")
-        assert (moved.status_code, moved.location) == (308, f"{BASE_URL}{to}?asOf=2026-10-12")
-    unknown = client.get("/api/v1/best/green-teas.json?asOf=2026-10-12")
+def test_an_unknown_slug_has_its_suggestions(small: Flask) -> None:
+    """As today; a former one keeps the day (test_web_canonical.py)."""
+    unknown = small.test_client().get("/api/v1/best/green-teas.json?asOf=2026-10-12")
     assert unknown.status_code == 404
     assert unknown.get_json()["suggestions"][0]["slug"] == "green-tea"
 
@@ -309,21 +304,16 @@ def test_days_before_an_accepted_loss_are_not_shown(tmp_path: Path) -> None:
 
 def test_agents_get_the_same_past_day(small: Flask) -> None:
     """The MCP argument `as_of` brings what `asOf` does, and its refusals say the same."""
-    client = small.test_client()
-
-    def result(**arguments: str) -> Any:
-        answer = client.post("/mcp", json=call("get_best_in_category", **arguments)).get_json()
-        return answer["result"]
-
-    def told(**arguments: str) -> str:
-        return str(result(**arguments)["content"][0]["text"])
-
+    client, tool = small.test_client(), "get_best_in_category"
+    day = {"slug": "crm-software", "as_of": "2026-10-12"}
     same = client.get(f"{CRM}?asOf=2026-10-12").get_json()
-    day = result(slug="crm-software", as_of="2026-10-12", detail="full")["structuredContent"]
-    assert {**day, **same} == day
-    assert [change["toDate"] for change in day["changes"] if change["toDate"] > "2026-10-12"] == []
-    assert f"Page: {BASE_URL}/best/crm-software?asOf=2026-10-12" in told(
-        slug="crm-software", as_of="2026-10-12"
-    )
-    assert "first answer is of 10 September 2026" in told(slug="crm-software", as_of="2026-01-01")
-    assert "YYYY-MM-DD" in told(slug="crm-software", as_of="soon")
+    full = used(client, tool, **day, detail="full")["structuredContent"]
+    assert {**full, **same} == full
+    assert [each["toDate"] for each in full["changes"] if each["toDate"] > "2026-10-12"] == []
+    page = f"Page: {BASE_URL}/best/crm-software?asOf=2026-10-12"
+    assert page in used(client, tool, **day)["content"][0]["text"]
+    for refused, says in (
+        ("2026-01-01", "first answer is of 10 September 2026"),
+        ("soon", "YYYY-MM-DD"),
+    ):
+        assert says in text_of(client, tool, slug="crm-software", as_of=refused)

@@ -1,4 +1,6 @@
-"""Upper case and a slash at the end lead to the address that is meant, and nowhere else."""
+"""Upper case, a slash at the end and old slugs lead to what is meant, and nowhere else."""
+
+from urllib.parse import urljoin
 
 import pytest
 from flask import Flask
@@ -48,6 +50,44 @@ def test_another_spelling_is_redirected_for_good(
     assert answer.headers["Location"] == f"{BASE}{canonical}?q=a%20b&x=%ff%FF"
     assert raw(reader, canonical).headers.get("Location") != answer.headers["Location"]
     assert raw(reader, sent).headers["Location"] == f"{BASE}{canonical}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("best/crm.json", "best/crm-software.json"),
+        ("best/crm-tools.json", "best/crm-software.json"),
+        ("best/crm.json?asOf=2026-10-12", "best/crm-software.json?asOf=2026-10-12"),
+        ("product/alfa.json", "product/alpha.json"),
+        ("history?slug=crm", "history?slug=crm-software"),
+        ("history?slug=crm&limit=2&model=A", "history?slug=crm-software&model=A&limit=2"),
+        (
+            "history?slug=crm&limit=2&before=0123456789abcdef&format=csv",
+            "history?slug=crm-software&limit=2&before=0123456789abcdef&format=csv",
+        ),
+        ("/best/crm", "/best/crm-software"),
+        ("/best/crm?asOf=2026-10-12", "/best/crm-software?asOf=2026-10-12"),
+        ("/feeds/best/crm.atom", "/feeds/best/crm-software.atom"),
+        (
+            "/feeds/best/crm.atom?before=0123456789abcdef&utm_source=x",
+            "/feeds/best/crm-software.atom?before=0123456789abcdef",
+        ),
+        ("/product/alfa", "/product/alpha"),
+        ("/product/alfa/polls", "/product/alpha/polls"),
+    ],
+)
+def test_an_old_slug_is_redirected_for_good(reader: FlaskClient, old: str, new: str) -> None:
+    """308 to the slug of today, below the base URL, with all else that was asked for."""
+    answer = reader.get(urljoin("/api/v1/", old))
+    assert answer.status_code == 308
+    assert answer.headers["Location"] == urljoin(f"{BASE}/api/v1/", new)
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert answer.data == b""
+
+
+def test_what_was_never_a_slug_leads_nowhere(reader: FlaskClient) -> None:
+    """An alias of which no spelling is in history."""
+    assert reader.get("/api/v1/product/alpha-one.json").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """Every failure is a problem detail: what went wrong, what to do, and nothing about the machine."""
 
+import builtins
+import io
 import json
-import sys
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from werkzeug.test import TestResponse
 
 from store.web.errors import CODES
 
-OPENING = ("open", "os.listdir", "os.scandir")
+OPENING = ("open", "listdir", "scandir")
 ROOT = str(Path(__file__).parent.parent)
 PATHS = [
     "/api", "/api/", "/api/v2/search", "/api/v1/best", "/api/v1/best/",
@@ -137,28 +139,29 @@ def test_head_of_an_error_has_no_body(reader: FlaskClient) -> None:
 
 
 @pytest.fixture
-def opened() -> Iterator[list[str]]:
-    """The files and directories this thread opens meanwhile.
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The files and directories that this thread opens meanwhile; others are apps' watchers."""
+    paths, thread = list[object](), threading.get_ident()
 
-    An audit hook cannot be taken back, only muted; other threads are apps' watchers.
-    """
-    paths: list[str] = []
-    listening, thread = True, threading.get_ident()
+    def noting(real: Callable[..., Any]) -> Callable[..., Any]:
+        def note(path: object = ".", *arguments: Any, **options: Any) -> Any:
+            if threading.get_ident() == thread:
+                paths.append(path)
+            return real(path, *arguments, **options)
 
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if listening and event in OPENING and threading.get_ident() == thread:
-            paths.append(str(arguments[0]))
+        return note
 
-    sys.addaudithook(hook)
-    yield paths
-    listening = False
+    for module, names in {builtins: ("open",), io: ("open",), os: OPENING}.items():
+        for name in names:
+            monkeypatch.setattr(module, name, noting(getattr(module, name)))
+    return paths
 
 
-def test_odd_paths_are_refused_and_open_nothing(tmp_path: Path, opened: list[str]) -> None:
+def test_odd_paths_are_refused_and_open_nothing(tmp_path: Path, opened: list[object]) -> None:
     """Over six hundred odd paths: 400 or 404 in the end but for one more slash, no file touched."""
     client = app_over(write_small_world(tmp_path / "data")).test_client()
     client.get("/best/nope")  # the template of errors is read once
-    assert opened, "the hook hears the app read its data"
+    assert opened, "the app is heard reading its data"
     paths = PATHS + [template.format(piece) for template in TEMPLATES for piece in ODD_PIECES]
     assert len(paths) > 600
     opened.clear()

@@ -143,28 +143,6 @@ def test_a_new_poll_changes_the_tag(tmp_path: Path) -> None:
         assert answer.status_code == 200
 
 
-def test_an_old_slug_is_redirected_for_good(small: Flask) -> None:
-    """308 to the slug that it has now, for categories, histories and products."""
-    client = small.test_client()
-    base = "https://rankings.example/api/v1/"
-    for old, new in {
-        "best/crm.json": "best/crm-software.json",
-        "best/crm-tools.json": "best/crm-software.json",
-        "product/alfa.json": "product/alpha.json",
-        "product/alpha-one.json": None,
-        "history?slug=crm": "history?slug=crm-software",
-        "history?slug=crm&limit=2&model=A": "history?slug=crm-software&model=A&limit=2",
-    }.items():
-        answer = client.get(f"/api/v1/{old}")
-        if new is None:
-            assert answer.status_code == 404, "no spelling in history ever had this slug"
-            continue
-        assert answer.status_code == 308
-        assert answer.headers["Location"] == base + new
-        assert answer.headers["Access-Control-Allow-Origin"] == "*"
-        assert answer.data == b""
-
-
 def test_a_history_that_changes_underneath_is_said_to_be_incomplete(tmp_path: Path) -> None:
     """Between snapshot and read a file may shrink or be replaced; no part passes for the whole."""
     directory = write_small_world(tmp_path / "data")

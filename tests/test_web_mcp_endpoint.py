@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+import servers
 from builders import BASE_URL, app_over
 from flask import Flask
 from mcp import Client
@@ -20,7 +21,7 @@ from mcp_rankings import (
     modern,
     post,
     send,
-    serving,
+    used,
     write_rankings,
 )
 
@@ -42,9 +43,9 @@ ONE_OF_EACH: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    directory = write_rankings(tmp_path_factory.mktemp("mcp") / "data")
-    with serving(directory) as listening:
-        yield listening
+    home = tmp_path_factory.mktemp("mcp")
+    with servers.gunicorn(write_rankings(home / "data"), home / "log") as server:
+        yield server.port
 
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
@@ -346,8 +347,7 @@ def test_rest_and_mcp_say_the_same(app: Flask) -> None:
         return client.get(path).get_json()
 
     def structured(name: str, **arguments: Any) -> dict[str, Any]:
-        answer = client.post("/mcp", json=call(name, **arguments)).get_json()
-        found: dict[str, Any] = answer["result"]["structuredContent"]
+        found: dict[str, Any] = used(client, name, **arguments)["structuredContent"]
         return found
 
     assert listed

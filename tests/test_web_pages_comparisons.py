@@ -9,15 +9,6 @@ import pytest
 from builders import answered, app_over, write_data
 from flask import Flask
 from flask.testing import FlaskClient
-from small_world import write_small_world
-
-
-@pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
-    """Somebody with a browser, over the little world."""
-    client = app_over(write_small_world(tmp_path_factory.mktemp("world") / "data")).test_client()
-    client.environ_base["HTTP_ACCEPT"] = "text/html,*/*;q=0.8"
-    return client
 
 
 def compared(client: FlaskClient, one: str, other: str) -> str:

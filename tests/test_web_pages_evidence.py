@@ -5,23 +5,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from builders import BASE_URL, answered, app_over, failed, write_data
+from builders import BASE_URL, answered, client_over, failed, store_over, write_data
 
 from store.category_history import LineIndex
 from store.line_codec import encode_line
-from store.rankings.products import ProductProfile
 from store.records import Poll
 from store.store import Store
-from store.web.pages.products import MOST_POLLS, PIECE, product_mentions
+from store.web.pages.products import MOST_POLLS, PIECE, ProductMention, product_mentions
 from store.web.view import View
 
 CATEGORIES = {"crm-software": {"title": "Best CRM software"}, "vpn": {"title": "Best VPN"}}
 
 
-def evidence(directory: Path, product: str) -> tuple[View, ProductProfile]:
-    """The evidence of a data directory as it is, and one of its products."""
-    store = app_over(directory).extensions["store"]
-    return View(store.snapshot, BASE_URL, store.lines), store.snapshot.product(product)
+def mentions(directory: Path, product: str) -> list[ProductMention]:
+    """The newest polls of a data directory that named a product."""
+    store = store_over(directory)
+    view = View(store.snapshot, BASE_URL, store.lines)
+    found = store.snapshot.product(product)
+    assert found
+    return product_mentions(view, found)
 
 
 def test_namings_are_the_newest_of_all_categories(tmp_path: Path) -> None:
@@ -32,22 +34,18 @@ def test_namings_are_the_newest_of_all_categories(tmp_path: Path) -> None:
         answered("B", ["y", "x"], "2026-01-01T06:00:01Z", slug="vpn"),
         failed("B", at="2026-01-04T06:00:00Z"),
     ]
-    view, product = evidence(write_data(tmp_path, categories=CATEGORIES, polls=polls), "x")
-    assert [(n.slug, n.pick.rank) for n in product_mentions(view, product)] == [
-        ("vpn", 2),
-        ("crm-software", 1),
-    ]
+    found = mentions(write_data(tmp_path, categories=CATEGORIES, polls=polls), "x")
+    assert [(n.slug, n.pick.rank) for n in found] == [("vpn", 2), ("crm-software", 1)]
 
 
 def test_at_most_500_namings_are_shown_and_all_are_counted(tmp_path: Path) -> None:
     """The page shows the newest 500 and says how many there are."""
     write_data(tmp_path)
     sealed(tmp_path, "crm-software", [answered("A", ["x"], at) for at in times(510)])
-    view, product = evidence(tmp_path, "x")
-    newest = product_mentions(view, product)
+    newest = mentions(tmp_path, "x")
     assert len(newest) == MOST_POLLS
     assert newest[0].poll.polled_at == times(510)[-1]
-    text = app_over(tmp_path).test_client().get("/product/x/polls").text
+    text = client_over(tmp_path).get("/product/x/polls").text
     assert "The newest 500 of 510 answers" in text
 
 
@@ -71,8 +69,7 @@ def test_a_naming_is_found_however_long_ago_it_was(tmp_path: Path) -> None:
     names = ['x "\u00fc\\', *["y"] * 600]
     polls = [answered("A", [n], at) for n, at in zip(names, times(601), strict=True)]
     sealed(tmp_path, "crm-software", polls)
-    view, product = evidence(tmp_path, "x-u")
-    assert [n.poll.polled_at for n in product_mentions(view, product)] == ["2026-01-01T00:00:00Z"]
+    assert [n.poll.polled_at for n in mentions(tmp_path, "x-u")] == ["2026-01-01T00:00:00Z"]
 
 
 def test_no_more_is_read_than_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +85,5 @@ def test_no_more_is_read_than_it_takes(tmp_path: Path, monkeypatch: pytest.Monke
         return lines(store, line_index, positions)
 
     monkeypatch.setattr(Store, "lines", counted)
-    view, product = evidence(tmp_path, "x")
-    assert len(product_mentions(view, product)) == MOST_POLLS
+    assert len(mentions(tmp_path, "x")) == MOST_POLLS
     assert sum(read) <= MOST_POLLS + 2 * PIECE

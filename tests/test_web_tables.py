@@ -11,7 +11,7 @@ import pytest
 from builders import BASE_URL, answered, app_over, failed, write_data
 from flask import Flask
 from flask.testing import FlaskClient
-from mcp_rankings import call
+from mcp_rankings import used
 
 from store.line_codec import encode_line
 from store.records import Poll, Usage
@@ -194,31 +194,20 @@ def test_a_withheld_poll_is_withheld_in_every_format(small: Flask) -> None:
         assert "Withheld since 2026-10-27: Defamatory." in text
 
 
-def test_a_former_slug_keeps_cursor_and_format(small: Flask) -> None:
-    """308 leads to the same part of the same list."""
-    query = "limit=2&before=0123456789abcdef&format=csv"
-    moved = small.test_client().get(f"/api/v1/history?slug=crm&{query}")
-    assert (moved.status_code, moved.location) == (308, f"{BASE_URL}{HISTORY}&{query}")
-
-
 def test_agents_page_through_a_history_too(reader: FlaskClient) -> None:
     """`nextBefore`, given back as `before`, goes on to the first poll."""
     seen: list[Any] = []
     before: dict[str, str] = {}
     for _ in range(20):
-        result = _told(reader, limit=6, **before)["structuredContent"]
+        result = used(reader, "get_poll_history", slug="crm-software", limit=6, **before)[
+            "structuredContent"
+        ]
         seen += result["polls"]
         if result["nextBefore"] is None:
             break
         before = {"before": result["nextBefore"]}
     assert seen == reader.get(HISTORY).get_json()
     for nowhere, says in (("0" * 16, "no poll of this category"), ("that", "16 hexadecimal")):
-        wrong = _told(reader, before=nowhere)
+        wrong = used(reader, "get_poll_history", slug="crm-software", before=nowhere)
         assert wrong["isError"]
         assert says in wrong["content"][0]["text"]
-
-
-def _told(client: FlaskClient, **arguments: Any) -> dict[str, Any]:
-    message = call("get_poll_history", slug="crm-software", **arguments)
-    result: dict[str, Any] = client.post("/mcp", json=message).get_json()["result"]
-    return result

@@ -30,6 +30,7 @@ from collections.abc import Iterator, Sequence
 
 import scale
 import servers
+from builders import command
 
 HELLO = """
 from flask import Flask
@@ -137,14 +138,9 @@ def behind_nginx(
 ) -> Iterator[Target]:
     """The shipped configuration, and a static file from the same server."""
     port, static = servers.free_port(), servers.free_port()
-    command = [sys.executable, "-m", "flask", "deploy", "nginx.conf"]
-    command += ["--app", f"127.0.0.1:{ours.port}"]
-    env = {"BASE_URL": "https://rankings.example", "PATH": "", "FLASK_SKIP_DOTENV": "1"}
-    env["DATA_DIR"] = str(servers.ROOT / "data")
-    site = subprocess.run(
-        command, cwd=servers.ROOT, env=env,
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+    data, app = servers.ROOT / "data", f"127.0.0.1:{ours.port}"
+    environ = {"DATA_DIR": str(data)}
+    site = command(data, "deploy", "nginx.conf", "--app", app, environ=environ).stdout
     home.chmod(0o755)
     (home / "files").mkdir()
     (home / "files" / "body.json").write_bytes(body)

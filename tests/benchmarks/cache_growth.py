@@ -1,10 +1,9 @@
 """Polls, with a page and a search after each: what they leave in memory.
 
-    python tests/benchmarks/cache_growth.py DIRECTORY POLLS [alone]
+    python tests/benchmarks/cache_growth.py DIRECTORY POLLS
 
-DIRECTORY is a data directory that may be written to; ``alone`` leaves pages and searches out.
-Printed are the megabytes by which the process grew since its start, and how many former snapshots
-are alive after a full collection.
+DIRECTORY is a data directory that may be written to. Printed are the megabytes by which the
+process grew since its start, and how many former snapshots are alive after a full collection.
 """
 
 import gc
@@ -30,7 +29,7 @@ def resident() -> float:
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * PAGE / 1e6
 
 
-def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
+def grow(directory: Path, polls: int) -> tuple[float, int]:
     """Megabytes more than at the start, and former snapshots that no collection frees.
 
     Every hundred polls, and after the last, comes a look like the watcher's. Nothing new is named,
@@ -59,7 +58,7 @@ def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
         del snapshot
         store.keep_current(prepare=True)
         asked = (f"/best/{slug}", f"/api/v1/search?q={slug.replace('-', '+')}")
-        for path in () if alone else asked:
+        for path in asked:
             assert client.get(path, headers={"Accept-Encoding": "gzip"}).status_code == 200
     store.keep_current(prepare=True)
     grown = resident() - before
@@ -68,4 +67,4 @@ def grow(directory: Path, polls: int, *, alone: bool) -> tuple[float, int]:
 
 
 if __name__ == "__main__":
-    print(*grow(Path(sys.argv[1]), int(sys.argv[2]), alone="alone" in sys.argv))  # noqa: T201
+    print(*grow(Path(sys.argv[1]), int(sys.argv[2])))  # noqa: T201

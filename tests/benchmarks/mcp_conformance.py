@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import servers
 from flask import Flask, Response, request
-from mcp_rankings import serving, write_rankings
+from mcp_rankings import write_rankings
 from werkzeug.serving import make_server
 
 from store.web.mcp.protocol import Server, dispatch
@@ -168,10 +169,10 @@ def kinds(port: int, revision: str) -> bool:
 def main() -> int:
     """Run it all."""
     with (
-        tempfile.TemporaryDirectory() as data,
-        serving(write_rankings(Path(data) / "data")) as port,
+        tempfile.TemporaryDirectory() as home,
+        servers.gunicorn(write_rankings(Path(home) / "data"), Path(home) / "log") as rankings,
     ):
-        fine = [whole(port, revision) for revision in REVISIONS]
+        fine = [whole(rankings.port, revision) for revision in REVISIONS]
     server = make_server("127.0.0.1", 0, diagnostic(), threaded=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     fine += [kinds(server.port, revision) for revision in REVISIONS]

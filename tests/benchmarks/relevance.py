@@ -135,24 +135,37 @@ def count_labels(outcomes: Iterable[Outcome]) -> dict[str, tuple[int, int]]:
     return {label: (right[label], count) for label, count in said.items()}
 
 
-def report(outcomes: Sequence[Outcome], *, errors: bool) -> None:
-    """Print recall by class, the share of negatives answered, and the precision of each label."""
+def grouped(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+    """Return what becomes of each class, of `all`, `all but synonyms`, and of the `negative`."""
     groups = defaultdict(list)
     for outcome in outcomes:
-        if outcome.targets:
-            groups[f"{outcome.judged.kind} {outcome.judged.group}"].append(outcome)
-            groups["all"].append(outcome)
-        else:
+        if not outcome.targets:
             groups["negative"].append(outcome)
-    print(f"  {'':28}    n  first  first with related  in five with related  answered")
-    for name, members in sorted(groups.items()):
+            continue
+        groups[f"{outcome.judged.kind} {outcome.judged.group}"].append(outcome)
+        groups["all"].append(outcome)
+        if outcome.judged.group != "synonym":
+            groups["all but synonyms"].append(outcome)
+    return dict(sorted(groups.items()))
+
+
+def in_five(ranks: Iterable[int]) -> int:
+    """Return how many of these places are among the first five."""
+    return sum(1 <= rank <= 5 for rank in ranks)
+
+
+def report(outcomes: Sequence[Outcome], *, errors: bool) -> None:
+    """Print recall by class, the share of negatives answered, and the precision of each label."""
+    print(f"  {'':28}         hits alone      with related     answered")
+    print(f"  {'':28}    n  first  in five   first  in five  surely  at all")
+    for name, members in grouped(outcomes).items():
+        alone, related = ([o.rank(related=more) for o in members] for more in (False, True))
         shares = [
-            sum(o.rank(related=False) == 1 for o in members),
-            sum(o.rank(related=True) == 1 for o in members),
-            sum(1 <= o.rank(related=True) <= 5 for o in members),
+            *(count for ranks in (alone, related) for count in (ranks.count(1), in_five(ranks))),
             sum(o.is_answered for o in members),
+            sum(o.best is not None for o in members),
         ]
-        figures = "  ".join(f"{share / len(members):9.3f}" for share in shares)
+        figures = "  ".join(f"{share / len(members):6.3f}" for share in shares)
         print(f"  {name:28} {len(members):4}  {figures}")
     for label, (right, said) in sorted(count_labels(outcomes).items()):
         print(f"  first hits called {label:8} {right}/{said} right")

@@ -1,7 +1,6 @@
 """Fills a directory with years of sample polls, to see how the service bears them.
 
     python tests/benchmarks/scale.py DIR              the shipped categories, 13 weekly polls each
-    python tests/benchmarks/scale.py DIR --times 10   the same with ten times the categories
     python tests/benchmarks/scale.py DIR --weeks 130  the same with ten times the weeks
 
 It writes what ``flask poll --all --at TIME`` would, without an fsync for each record. Serve it
@@ -10,7 +9,6 @@ with ``DATA_DIR=DIR``. Needs an empty DIR; 74,100 polls take 118 MB and half a m
 
 import argparse
 import datetime as dt
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -31,7 +29,7 @@ from store.settings import SHIPPED_DATA
 NEWEST = dt.datetime(2026, 11, 9, 6, tzinfo=dt.UTC)
 
 
-def fill(directory: Path, weeks: int = 13, times: int = 1, most: int | None = None) -> int:
+def fill(directory: Path, weeks: int = 13, most: int | None = None) -> int:
     """Fill an empty directory; the number of polls. ``most`` limits the shipped categories."""
     names = sorted(path.name for path in (SHIPPED_DATA / "categories").iterdir())[:most]
     (directory / "categories").mkdir(parents=True)
@@ -39,7 +37,7 @@ def fill(directory: Path, weeks: int = 13, times: int = 1, most: int | None = No
     for name in (*GOVERNING, "synonyms.json", "words.json"):
         shutil.copy(SHIPPED_DATA / name, directory)
     for name in names:
-        _copy(SHIPPED_DATA / "categories" / name, directory / "categories", times)
+        shutil.copy(SHIPPED_DATA / "categories" / name, directory / "categories")
     catalogue = Files(directory).scan()
     moments = [NEWEST - dt.timedelta(weeks=week) for week in reversed(range(weeks))]
     proof = Proof(directory)
@@ -49,16 +47,6 @@ def fill(directory: Path, weeks: int = 13, times: int = 1, most: int | None = No
             (directory / "history" / f"{slug}.jsonl").write_bytes(b"".join(lines))
     proof.close(f"{NEWEST:%Y-%m-%d}")
     return len(catalogue.categories) * len(catalogue.assistants) * weeks
-
-
-def _copy(file: Path, into: Path, times: int) -> None:
-    """A category and its variants, which differ in slug and title."""
-    shutil.copy(file, into)
-    category = json.loads(file.read_text(encoding="utf-8"))
-    for number in range(2, times + 1):
-        category["title"] = f"{category['title'].rsplit(' of kind ')[0]} of kind {number}"
-        variant = into / f"{file.stem[:96]}-{number}.json"
-        variant.write_text(json.dumps(category), encoding="utf-8")
 
 
 def _sample(slug: str, category: Category, assistant: Assistant, moment: dt.datetime) -> Poll:
@@ -84,9 +72,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("directory", type=Path)
     parser.add_argument("--weeks", type=int, default=13)
-    parser.add_argument("--times", type=int, default=1)
     asked = parser.parse_args()
-    print(f"{fill(asked.directory, asked.weeks, asked.times):,} polls")  # noqa: T201
+    print(f"{fill(asked.directory, asked.weeks):,} polls")  # noqa: T201
 
 
 if __name__ == "__main__":
