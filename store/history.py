@@ -34,6 +34,8 @@ from store.line_codec import (
     decode_line,
     encode_line,
     has_valid_checksum,
+    id_of,
+    is_intact,
     redaction_of,
     stamp,
     whole_lines,
@@ -239,22 +241,26 @@ class History:
         )
         return Problem(f"history/{slug}.jsonl", 1, 1, message)
 
-    def lines(self, slug: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return the raw lines at the given byte offsets of a file, read in one piece.
+    def lines(self, slug: str, places: Sequence[tuple[int, int, str]]) -> list[bytes]:
+        """Return raw lines of a file by their byte offsets and ids, read in one piece.
 
         Raises:
             HistoryError: the file cannot be read just now, or somebody changed it since.
         """
-        first = min(start for start, _ in spans)
+        first = min(start for start, _, _ in places)
         path = self.path(slug)
         try:
             with opened(path) as handle:
-                block = os.pread(handle, max(end for _, end in spans) - first, first)
+                block = os.pread(handle, max(end for _, end, _ in places) - first, first)
         except OSError as error:
             raise HistoryError(f"{path.name} cannot be read: {error.strerror}") from error
-        lines = [block[start - first : end - first] for start, end in spans]
-        if not all(has_valid_checksum(x) or (self._published and redaction_of(x)) for x in lines):
-            raise HistoryError(f"{path.name} no longer holds all that was read from it")
+        lines = []
+        for start, end, poll in places:
+            line = block[start - first : end - first]
+            is_redacted = self._published and redaction_of(line) and id_of(line) == poll
+            if not (is_redacted or is_intact(line, poll)):
+                raise HistoryError(f"{path.name} no longer holds all that was read from it")
+            lines.append(line)
         return lines
 
     def append(

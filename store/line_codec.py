@@ -125,6 +125,11 @@ def id_of(line: bytes) -> str:
     return line[start : start + _ID_SIZE].decode("ascii", "replace")
 
 
+def is_intact(line: bytes, identity: str) -> bool:
+    """Return whether a line is the one that was sealed under an id."""
+    return has_valid_checksum(line) and _is_identified(line, identity)
+
+
 def _is_identified(line: bytes, identity: str) -> bool:
     """Return whether a sealed line's id stands in its place and is the start of its digest."""
     head = b'%b"id":"%b",' % (_BEFORE_ID, identity.encode())

@@ -136,12 +136,12 @@ class Store:
         Raises:
             HistoryError: a file cannot be read, or no longer holds what was read from it.
         """
-        spans: dict[int, list[tuple[int, int]]] = {}
+        places: dict[int, list[tuple[int, int, str]]] = {}
         for i in positions:
-            span = line_index.start[i], line_index.end[i]
-            spans.setdefault(line_index.file[i], []).append(span)
+            place = line_index.start[i], line_index.end[i], f"{line_index.ids[i]:016x}"
+            places.setdefault(line_index.file[i], []).append(place)
         texts = {
-            file: iter(self.history.lines(line_index.files[file], spans[file])) for file in spans
+            file: iter(self.history.lines(line_index.files[file], places[file])) for file in places
         }
         withheld = line_index.withheld
         lines = ((i, next(texts[line_index.file[i]])) for i in positions)

@@ -193,7 +193,7 @@ class TestReading:
         """A category without history has no polls and no problem."""
         assert log.read(SLUG) == history.Log(SLUG, (), (), None)
         with pytest.raises(history.HistoryError, match="cannot be read"):
-            log.lines(SLUG, [(0, 10)])
+            log.lines(SLUG, [(0, 10, "0" * 16)])
 
     def test_a_signature_tells_whether_a_file_is_as_it_was_read(self, log: History) -> None:
         """Every history file has one, links their own; nothing else in the directory has."""
@@ -347,15 +347,17 @@ class TestReading:
         assert (secret.read_bytes() if secret.exists() else None) == before
 
     def test_lines_that_changed_since_are_not_served(self, log: History) -> None:
-        """Any records are read, in any order; at old offsets they are missed."""
+        """Any records are read, in any order; moved ones are missed, and so are exchanged ones."""
         log.append(polls("A", "B", "C"), NOW)
-        spans = [(stored.start, stored.end) for stored in log.read(SLUG).polls]
+        stored = log.read(SLUG).polls
+        places = [(each.start, each.end, each.poll.id) for each in stored]
         lines = written(log).splitlines()
-        assert log.lines(SLUG, spans) == lines
-        assert log.lines(SLUG, spans[:0:-1]) == lines[:0:-1]
-        log.path(SLUG).write_bytes(b"x" + written(log))
-        with pytest.raises(HistoryError, match="no longer holds all"):
-            log.lines(SLUG, spans)
+        assert log.lines(SLUG, places) == lines
+        assert log.lines(SLUG, places[:0:-1]) == lines[:0:-1]
+        for other in (b"x" + written(log), b"\n".join([lines[1], lines[0], lines[2], b""])):
+            log.path(SLUG).write_bytes(other)
+            with pytest.raises(HistoryError, match="no longer holds all"):
+                log.lines(SLUG, places)
 
 
 def faults() -> Iterator[tuple[str, int, int]]:
