@@ -12,7 +12,9 @@ from processes import write_real
 
 from store.files import Files
 from store.history import History
+from store.polls.asking import keep_instrument
 from store.polls.batch_files import Batch, BatchFiles
+from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.clocks import Clock
 from store.polls.due import Pace, Pair, PollingReader
 from store.polls.poller import Plan, take_turn
@@ -32,8 +34,7 @@ class PollingWorld:
     def __init__(self, directory: Path, url: str, count: int = 3, **fields: Any) -> None:
         self.slugs = [f"c-{n:03}" for n in range(count)]
         self.directory = directory
-        if not directory.exists():  # a process that was just started finds one
-            write_real(directory, url, self.slugs, **fields)
+        write_real(directory, url, self.slugs, **fields)
         self.now = NOW
         self.limits = Limits(attempts=1)
         self.stop = threading.Event()
@@ -82,6 +83,26 @@ class PollingWorld:
         plan = Plan(**{"pace": Pace(7), "most": 1000, **fields})
         summary = Summary()
         assert take_turn(session, name, plan, summary)
+        return summary
+
+    def begin(self, name: str, *slugs: str) -> Summary:
+        """Send these questions, or all, in one batch, but those that are in another."""
+        session = self.session()
+        session.polling.look(session.catalogue)
+        under_way = self.files.under_way(session.catalogue)
+        free = [pair for pair in self.pairs(session, name, *slugs) if pair.key not in under_way]
+        summary = Summary()
+        if free:
+            instrument = keep_instrument(self.directory, free[0].assistant, CANARY)
+            AssistantBatches(session, free[0].assistant, summary).send(free, instrument)
+        return summary
+
+    def follow(self, name: str, *, cancel: bool = False) -> Summary:
+        """Look after all batches of an assistant."""
+        session = self.session()
+        session.polling.look(session.catalogue)
+        summary = Summary()
+        follow_batches(session, name, summary, cancel=cancel)
         return summary
 
     def polls(self, name: str | None = None) -> list[Poll]:

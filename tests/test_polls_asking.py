@@ -14,7 +14,7 @@ from builders import category, command, write_data
 from msgspec import UNSET
 from polling_world import PollingWorld
 from processes import REAL
-from replaying import Replaying, answer_text, envelope
+from replaying import DROPPED, Replaying, answer_text, envelope
 
 from store.files import Files
 from store.history import History
@@ -116,7 +116,7 @@ def test_what_was_mended_is_noted(provider: Replaying) -> None:
         ({"text": ""}, "empty", "The model answered with no text."),
         ({"status": 500}, "http", "The provider answered HTTP 500"),
         ({"status": 401}, "auth", "The provider answered HTTP 401"),
-        ({"fault": "drop"}, "network", "The connection broke (RemoteDisconnected)."),
+        (DROPPED, "network", "The connection broke (RemoteDisconnected)."),
     ],
 )
 def test_a_failure_becomes_a_poll_too(

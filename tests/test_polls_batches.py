@@ -14,8 +14,6 @@ from builders import answered, append, command
 from polling_world import CANARY, NOW, PollingWorld
 
 from store.history import History, HistoryError
-from store.polls.asking import keep_instrument
-from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.session import CANCELLED, IN_BATCH, Summary
 from store.text import rfc3339
 
@@ -33,35 +31,24 @@ def server() -> Iterator[Batching]:
 class Queue:
     """One assistant's batches, in one format."""
 
-    def __init__(self, directory: Path, server: Batching, api: str, **fields: Any) -> None:
-        self.server = server.emptied()
+    def __init__(self, directory: Path, server: Batching, api: str) -> None:
+        self.server = server.forget()
         self.name, self.model = NAMES[api], MODELS[api]
-        fields = {"daily_usd": 100, "names": ["GPT", "Claude"], **fields}
-        self.data = PollingWorld(directory, server.url, batch=True, **fields)
+        self.data = PollingWorld(
+            directory, server.url, batch=True, daily_usd=100, names=["GPT", "Claude"]
+        )
 
     def tell(self, **told: Any) -> None:
         """Set what the provider does."""
-        self.server.tell(**{self.model: told})
+        self.server.told[self.model] = told
 
     def begin(self, *slugs: str) -> Summary:
         """Send these questions, or all, in one batch."""
-        session = self.data.session()
-        pairs = list(self.data.pairs(session, self.name, *slugs))
-        under_way = self.data.files.under_way(session.catalogue)
-        free = [pair for pair in pairs if pair.key not in under_way]
-        summary = Summary()
-        if free:
-            instrument = keep_instrument(self.data.directory, free[0].assistant, CANARY)
-            AssistantBatches(session, free[0].assistant, summary).send(free, instrument)
-        return summary
+        return self.data.begin(self.name, *slugs)
 
     def follow(self, *, cancel: bool = False) -> Summary:
         """Look after all of them."""
-        session = self.data.session()
-        session.polling.look(session.catalogue)
-        summary = Summary()
-        follow_batches(session, self.name, summary, cancel=cancel)
-        return summary
+        return self.data.follow(self.name, cancel=cancel)
 
     @property
     def states(self) -> list[str]:
@@ -71,7 +58,7 @@ class Queue:
     @property
     def bills(self) -> int:
         """How many answers of batches the provider bills."""
-        return sum(how == "batch" for _, _, how in self.server.book["bills"])
+        return sum(how == "batch" for _, _, how in self.server.bills)
 
 
 @pytest.fixture(params=list(NAMES))
@@ -254,7 +241,7 @@ def test_a_batch_that_is_late_is_cancelled_and_at_last_given_up(queue: Queue) ->
     assert queue.follow().wrong == []
     queue.data.later(hours=27)
     assert "is with its provider since 2026-11-20T06:00:00Z" in queue.follow().wrong[0]
-    assert any("cancel" in path for _, path in queue.server.book["asked"])
+    assert any("cancel" in path for path in queue.server.paths)
     queue.data.later(hours=24)
     queue.follow()
     assert queue.states == ["failed"]
@@ -351,7 +338,7 @@ def test_an_open_batch_weighs_on_every_day(openai: Queue) -> None:
 
 def test_what_falls_due_bit_by_bit_gathers_for_a_batch(tmp_path: Path, server: Batching) -> None:
     """While one is on its way a server waits for fifty; the command sends what is due."""
-    server.emptied().tell(gpt={"looks": 9})
+    server.forget().told["gpt"] = {"looks": 9}
     data = PollingWorld(tmp_path / "data", server.url, 120, batch=True, names=["GPT"])
     times = [NOW - timedelta(days=7, minutes=-10 * number) for number in range(120)]
     for slug, time in zip(data.slugs, times, strict=True):
@@ -369,10 +356,10 @@ def test_what_falls_due_bit_by_bit_gathers_for_a_batch(tmp_path: Path, server: B
 
 def test_while_batches_are_paused_all_is_asked_directly(tmp_path: Path, server: Batching) -> None:
     """An unclear create counts as spent: another one at once would, too."""
-    server.emptied().tell(gpt={"create": "lose"})
+    server.forget().told["gpt"] = {"create": "lose"}
     data = PollingWorld(tmp_path / "data", server.url, 3, batch=True, names=["GPT"])
     assert data.due("GPT", slugs=("c-000",)).batched == 0
-    server.tell(gpt={})
+    server.told.clear()
     data.later(hours=5)
     direct = data.due("GPT")
     assert (direct.batched, direct.polled) == (0, 3)
@@ -383,14 +370,14 @@ def test_a_batch_has_no_more_than_so_many_questions(
 ) -> None:
     """What is stuck, or reserved at a time, stays small."""
     monkeypatch.setattr("store.polls.batches.MOST_ITEMS", 2)
-    server.emptied()
+    server.forget()
     data = PollingWorld(tmp_path / "data", server.url, 3, batch=True, names=["GPT"])
     assert data.due("GPT").batched == 2
 
 
 def test_a_late_batch_holds_nothing_back(tmp_path: Path, server: Batching) -> None:
     """A queue that is stuck keeps waiting only what is in it."""
-    server.emptied().tell(gpt={"end": "hang"})
+    server.forget().told["gpt"] = {"end": "hang"}
     data = PollingWorld(tmp_path / "data", server.url, 3, batch=True, names=["GPT"])
     assert data.due("GPT", slugs=("c-000",), gathers=True).batched == 1
     assert data.due("GPT", gathers=True).batched == 0
@@ -414,7 +401,7 @@ def test_a_batch_of_who_left_is_named_and_collected(openai: Queue) -> None:
 
 def test_equal_shares_of_a_limit(tmp_path: Path, server: Batching) -> None:
     """Each assistant asks the same categories, as many as the limit pays for all."""
-    server.emptied()
+    server.forget()
     data = PollingWorld(tmp_path / "data", server.url, 60, batch=True, names=["GPT", "Claude"])
     results = [data.due(name, run_usd=0.8) for name in ("GPT", "Claude")]
     assert len({result.batched for result in results}) == 1
@@ -480,7 +467,7 @@ def test_a_late_batch_is_cancelled_once(openai: Queue) -> None:
     openai.data.later(hours=27)
     for _ in range(3):
         openai.follow()
-    assert sum("cancel" in path for _, path in openai.server.book["asked"]) == 1
+    assert sum("cancel" in path for path in openai.server.paths) == 1
 
 
 def test_what_no_batch_can_record_is_told(
@@ -491,7 +478,7 @@ def test_what_no_batch_can_record_is_told(
     def refuse(*_: Any) -> None:
         raise HistoryError("history cannot be written: Permission denied")
 
-    data = PollingWorld(tmp_path / "data", server.emptied().url, 60, batch=True)
+    data = PollingWorld(tmp_path / "data", server.forget().url, 60, batch=True)
     monkeypatch.setattr(History, "check_appendable", refuse)
     assert data.due("GPT").reasons == {"not asked": "history cannot be written: Permission denied"}
 

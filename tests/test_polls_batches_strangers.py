@@ -17,13 +17,12 @@ from typing import Any
 import msgspec
 import pytest
 from polling_world import PollingWorld
-from processes import free_port, reached, until
+from processes import reached, until
+from servers import free_port
 
 from store.polls.asking import request_for
-from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.provider import Items, Queue, RemoteBatch, Response
-from store.polls.session import Summary
 from store.records import Assistant
 
 AIMOCK = os.environ.get("AIMOCK")
@@ -45,28 +44,12 @@ def running(command: list[str], port: int, look: str) -> Iterator[str]:
             process.kill()
 
 
-def begin(data: PollingWorld, api: str) -> None:
-    """Send all questions in a batch."""
-    session = data.session()
-    summary = Summary()
-    pairs = list(data.pairs(session, NAMES[api]))
-    AssistantBatches(session, pairs[0].assistant, summary).send(pairs, None)
-    assert summary.batched == len(data.slugs)
-
-
-def follow(data: PollingWorld, api: str) -> list[str]:
-    """Look after it; what is wrong."""
-    summary = Summary()
-    follow_batches(data.session(), NAMES[api], summary)
-    return summary.wrong
-
-
 def through(tmp_path: Path, url: str, api: str) -> PollingWorld:
     """Three questions sent in a batch and collected."""
     data = PollingWorld(tmp_path / "data", url, batch=True)
     data.now = datetime.now(UTC)
-    begin(data, api)
-    until(lambda: not follow(data, api) and not data.batches(), 20)
+    assert data.begin(NAMES[api]).batched == 3
+    until(lambda: not data.follow(NAMES[api]).wrong and not data.batches(), 20)
     assert len(data.polls()) == 3
     return data
 

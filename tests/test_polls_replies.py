@@ -14,8 +14,7 @@ import pytest
 from builders import category
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from raw_provider import RawProvider, raw_provider
-from replaying import answer_text, envelope
+from replaying import Replaying, answer_text, envelope, serving
 
 from store.line_codec import decode_line, encode_line
 from store.polls.asking import UNEXPECTED, ask, estimate_reserve, poll_of
@@ -36,12 +35,13 @@ TOTAL = 60
 class PollSession:
     """A provider that sends the bytes it is given, and one question at a time."""
 
-    def __init__(self, provider: RawProvider) -> None:
+    def __init__(self, provider: Replaying) -> None:
         self.provider = provider
 
     def poll(self, api: str, reply: bytes) -> tuple[Poll, float | None]:
         """What one question comes to and its pause; it can be recorded and read back."""
-        self.provider.reply = reply
+        self.provider.follow({"m": [{"raw": reply}]})
+        self.provider.seen.clear()
         prices = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
         line = {"api": api, "base_url": self.provider.url, "model": "m"}
         fields: dict[str, Any] = {"rpm": 1_000_000, **line, **prices}
@@ -69,7 +69,7 @@ class PollSession:
 @pytest.fixture(scope="module")
 def session() -> Iterator[PollSession]:
     """One provider for all of them."""
-    with raw_provider() as provider:
+    with serving() as provider:
         yield PollSession(provider)
 
 
