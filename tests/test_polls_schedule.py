@@ -19,7 +19,7 @@ import msgspec
 import pytest
 from apscheduler.schedulers import base
 from apscheduler.triggers import date
-from builders import answered, app_over, append, command, write_json
+from builders import answered, app_over, append, command, edit, write_json
 from datasets import DAYS, small_data
 from faults import FailingCalls, needs_root, replace_os
 from processes import (
@@ -308,8 +308,7 @@ def test_a_schedule_starts_polls_and_stops(here: Here) -> None:
 def test_a_schedule_fills_rounds(here: Here) -> None:
     """It asks until each pair has the answers that its round takes, and no more."""
     schedule, data, server = here
-    site = json.loads((data / "site.json").read_text())
-    write_json(data / "site.json", {**site, "samples_at_first": 3})
+    edit(data / "site.json", samples_at_first=3)
     schedule._store.reload()  # noqa: SLF001 - as the watcher does
     schedule.start()
     until(lambda: len(polls(data)) == 6)
@@ -620,36 +619,35 @@ def test_a_clock_that_is_set_back_stops_no_job(here: Here, monkeypatch: pytest.M
 
     for module in (base, date):
         monkeypatch.setattr(module, "datetime", Earlier)
-    write_json(
-        data / "categories/c-9.json",
-        {"version": 1, "title": "Best c-9", "question": "What is c-9?"},
-    )
+    category = {"version": 1, "title": "Best c-9", "question": "What is c-9?"}
+    write_json(data / "categories/c-9.json", category)
     until(lambda: "c-9" in {poll.slug for poll in polls(data)})
 
 
-def test_what_is_wrong_with_batches_is_told_from_the_second_turn_on() -> None:
-    """A line may fail once."""
-    status = AssistantStatus("GPT")
-    fine, wrong = Summary(), Summary(wrong=["A batch of GPT cannot be followed: HTTP 500"])
-    faults = []
-    for summary in (wrong, fine, wrong, wrong, fine):
-        status.take_in(summary)
-        faults.append(list(status.faults.values()))
+def test_what_is_wrong_with_batches_is_told_from_the_second_turn_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A line may fail once; a fault that lasts is the same with other ids in it, each logged."""
+    status, faults = AssistantStatus("GPT"), []
+    why = [f"A batch of GPT cannot be followed: (request {number})" for number in range(3)]
+    for wrong in (why[:1], [], why[1:2], why[2:], []):
+        status.take_in(Summary(wrong=wrong))
+        faults.append(dict(status.faults))
     sentence = "A batch of GPT has a fault; see the log."
-    assert faults == [[], [], [], [sentence], []]
+    assert faults == [{}, {}, {}, {why[2]: sentence}, {}]
+    assert caplog.text.count("cannot be followed") == 3
 
 
 def test_a_limit_is_a_state_and_not_a_fault(here: Here, caplog: pytest.LogCaptureFixture) -> None:
     """Nobody is paused for it, once is told until when; a raised limit counts at the next tick."""
     schedule, data, server = here
-    site = json.loads((data / "site.json").read_text())
-    write_json(data / "site.json", {**site, "daily_usd": 0.01})
+    edit(data / "site.json", daily_usd=0.01)
     schedule.start()
     with caplog.at_level(logging.INFO, "store.polls"):
         until(lambda: "not asked on" in caplog.text)
         state = schedule.status()
         assert (state.reasons, state.pauses, server.seen) == ((), {}, [])
-        write_json(data / "site.json", {**site, "daily_usd": 5})
+        edit(data / "site.json", daily_usd=5)
         until(lambda: len(polls(data)) == 2)
     told = [line for line in caplog.messages if line.startswith("GPT is ")]
     (line,) = told
@@ -725,15 +723,6 @@ def test_a_closing_does_not_wait_for_a_copy(data: Path) -> None:
     assert (closing.reason, proof.load().last_closed_day) == (None, "")
     closing.look(NOON)
     assert proof.load().last_closed_day == DAYS[-1]
-
-
-def test_a_fault_of_a_batch_lasts_whatever_its_words_are(caplog: pytest.LogCaptureFixture) -> None:
-    """Each is logged when it is new; the second in a row is a fault, with other ids in it, too."""
-    status = AssistantStatus("GPT")
-    for number in range(2):
-        status.take_in(Summary(wrong=[f"A batch of GPT cannot be followed: (request {number})"]))
-    assert [*status.faults] == ["A batch of GPT cannot be followed: (request 1)"]
-    assert caplog.text.count("cannot be followed") == 2
 
 
 def test_who_has_a_new_name_is_missed_only_without_the_former(
