@@ -1,7 +1,7 @@
 """A data directory of real assistants, and turns taken with them at a time of the test's choice."""
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -20,12 +20,18 @@ from store.polls.due import Pace, Pair, PollingReader
 from store.polls.poller import Plan, take_turn
 from store.polls.sending import Limits
 from store.polls.session import PollSession, Summary
+from store.polls.spending import Budget
 from store.records import Poll
 from store.settings import Settings
 from store.store import append
 
 CANARY = "sk-canary-4f1d9a"
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
+
+
+def budget(run_usd: float | None = None) -> Budget:
+    """The ledger of one run, with a limit or without."""
+    return Budget(Path(), lambda: "2026-11-24", lambda _: Counter(), run_usd=run_usd)
 
 
 class PollingWorld:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -33,6 +34,15 @@ def until(look: Callable[[], Value], seconds: float = 120) -> Value:
         assert time.monotonic() < deadline, f"still nothing after {seconds} s"
         time.sleep(0.1)
     return found
+
+
+def at_once(*tasks: Callable[[], object]) -> None:
+    """Carry out each task on a thread of its own, all at the same time, to their ends."""
+    threads = [threading.Thread(target=task) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def call(url: str, body: object = None) -> Any:

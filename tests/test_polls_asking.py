@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections import Counter
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +11,7 @@ import msgspec
 import pytest
 from builders import category, command, write_data
 from msgspec import UNSET
-from polling_world import PollingWorld
+from polling_world import PollingWorld, budget
 from processes import REAL
 from replaying import DROPPED, Replaying, answer_text, envelope
 
@@ -64,11 +63,6 @@ def asked(
     reply = ask(pair, sender, charge)
     assert reply
     return Outcome(poll_of(who, pair.slug, pair.category.question, reply, CANARY), reply.pause)
-
-
-def budget(run_usd: float | None = None) -> Budget:
-    """The ledger of one run, with a limit or without."""
-    return Budget(Path(), lambda: "2026-11-24", lambda _: Counter(), run_usd=run_usd)
 
 
 @pytest.mark.parametrize("api", APIS)

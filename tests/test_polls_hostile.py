@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +14,7 @@ from typing import Any, cast
 import pytest
 from conftest import Report
 from polling_world import PollingWorld
-from processes import until
+from processes import at_once, until
 from replaying import DROPPED, Handler, Replaying, Step, answer_text, answering, envelope
 
 from store.polls.due import Pace
@@ -135,11 +136,7 @@ def poll(directory: Path, server: Hostile, questions: int) -> PollingWorld:
         server.is_dead = questions * 0.4 < len(server.requests) < questions * 0.45
         return len(server.requests) < questions
 
-    threads = [threading.Thread(target=poll_on, args=(data, server, is_begun, n)) for n in (0, 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(partial(poll_on, data, server, is_begun, number) for number in (0, 1)))
     server.is_healthy, server.is_dead = True, False
     for _ in range(12):
         server.accept_all()

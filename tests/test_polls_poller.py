@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from polling_world import CANARY, NOW, PollingWorld
-from processes import until
+from processes import at_once, until
 from replaying import CUT, DROPPED, Replaying, Step, answer_text, envelope
 
 from store.history import History, HistoryError
@@ -70,11 +70,7 @@ def test_no_more_are_under_way_than_an_assistant_takes(tmp_path: Path, provider:
 
 def test_two_pollers_never_ask_the_same(session: PollingWorld, provider: Replaying) -> None:
     """Who comes second reads what is due after the first has let go."""
-    threads = [threading.Thread(target=session.due) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[session.due] * 4)
     assert len(provider.seen) == len(session.polls()) == 3
 
 

@@ -3,10 +3,8 @@
 import gzip
 import json
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 from builders import category
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from polling_world import budget
 from replaying import Replaying, answer_text, envelope, serving
 
 from store.line_codec import decode_line, encode_line
@@ -23,7 +22,7 @@ from store.polls.due import Pair
 from store.polls.providers import PROVIDERS
 from store.polls.providers.provider import Reply
 from store.polls.sending import Limits, Sender
-from store.polls.spending import Budget, Charge, micros
+from store.polls.spending import Charge, micros
 from store.records import Assistant, Poll
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
@@ -48,8 +47,8 @@ class PollSession:
         who = Assistant(name="A", **fields)
         limits, clock = Limits(total=TOTAL, attempts=1), Clock(lambda: NOW)
         sender = Sender(who, threading.Event(), secret=CANARY, limits=limits, clock=clock)
-        budget = Budget(Path(), lambda: "2026-11-20", lambda _: Counter(), run_usd=100)
-        charge = Charge(budget, estimate_reserve(who, category().question))
+        purse = budget(100)
+        charge = Charge(purse, estimate_reserve(who, category().question))
         assert charge.reserve()
         answer = ask(Pair("c", category(), who), sender, charge)
         assert isinstance(answer, Reply)
@@ -58,9 +57,9 @@ class PollSession:
         assert decode_line(encoded[:-1]) == poll
         assert CANARY.encode() not in encoded
         if poll.usage:
-            assert budget.run_spent.total() >= micros(poll.usage.usd or 0)
+            assert purse.run_spent.total() >= micros(poll.usage.usd or 0)
         else:
-            assert 0 <= budget.run_spent.total() <= 10 * 1e6
+            assert 0 <= purse.run_spent.total() <= 10 * 1e6
         assert poll.latency_ms is None or poll.latency_ms < 1000 * (TOTAL + 5)
         assert poll.failure != "interrupted"
         return poll, answer.pause
