@@ -2,7 +2,6 @@
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -50,12 +49,10 @@ class PollingWorld:
         """Let time pass."""
         self.now += timedelta(**passed)
 
-    def session(
-        self, run_usd: float | None = None, now: Callable[[], datetime] | None = None
-    ) -> PollSession:
+    def session(self, run_usd: float | None = None) -> PollSession:
         """What polling touches, afresh as in a new process."""
         catalogue = Files(self.directory).scan()
-        clock = Clock(now or (lambda: self.now))
+        clock = Clock(lambda: self.now)
         history = History(self.directory / "history")
         environ = {"POLL_TEST_KEY": CANARY}
         settings = Settings(data_dir=self.directory, environ=environ)
@@ -75,7 +72,7 @@ class PollingWorld:
 
     def ask(self, name: str = "GPT", *slugs: str, **fields: Any) -> Summary:
         """Ask an assistant about these categories, or about all."""
-        session = self.session(fields.pop("run_usd", None), fields.pop("at", None))
+        session = self.session(fields.pop("run_usd", None))
         plan = Plan(waiting=self.pairs(session, name, *slugs), **fields)
         summary = Summary()
         assert take_turn(session, name, plan, summary)
@@ -83,7 +80,7 @@ class PollingWorld:
 
     def due(self, name: str = "GPT", **fields: Any) -> Summary:
         """Take a turn for what is due of an assistant."""
-        session = self.session(fields.pop("run_usd", None), fields.pop("at", None))
+        session = self.session(fields.pop("run_usd", None))
         state = session.polling.look(session.catalogue)
         session.share_among(session.catalogue.assistants, state, session.clock.now())
         plan = Plan(**{"pace": Pace(7), "most": 1000, **fields})

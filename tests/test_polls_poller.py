@@ -243,6 +243,7 @@ def test_a_clock_that_was_never_set_asks_nobody(session: PollingWorld) -> None:
     """It says 1970, and would date answers so, invented ones too."""
     file = session.directory / "models.json"
     file.write_text(file.read_text().replace('"responses"', '"sample"'))
-    summary = session.ask("GPT", at=lambda: datetime.fromtimestamp(0, NOW.tzinfo))
+    session.now = datetime.fromtimestamp(0, NOW.tzinfo)
+    summary = session.ask("GPT")
     assert (summary.polled, "nothing is sent" in str(summary.fault)) == (0, True)
     assert session.polls() == []
