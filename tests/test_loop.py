@@ -48,13 +48,15 @@ def top(url: str) -> str | None:
 def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, provider: Replaying) -> None:
     """`flask poll` asks four formats over HTTP; a running server shows what they said, twice.
 
-    Of two answers on one day the newest counts as the change from an earlier day's.
+    Of two answers on one day the newest counts as the change from an earlier day's. By itself the
+    server asks nobody: it was not told to.
     """
     gpt = next(each for each in Files(data).scan().assistants if each.name == "GPT")
     asked_with = keep_instrument(data, gpt, None)
     append(data, [answered("GPT", ["Gamma"], "2026-01-05T06:00:00Z", instrument=asked_with)])
-    with served(data) as (url, _):
+    with served(data, POLL_TICK_SECONDS="0.1") as (url, _):
         assert top(url) == "Gamma"
+        assert "No server polls on schedule" in flask_here(data, "poll", "--status").stdout
         provider.follow(everybody("Alpha", "Beta"))
         first = flask(data, "poll", "crm-software")
         assert first.returncode == 0, first.stderr
@@ -78,6 +80,7 @@ def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, provider: R
             return {one["name"]: one["mentions"] for one in listed}
 
         until(lambda: mentioned() == {"Alpha": 5, "Beta": 5, "Gamma": 1})
+    assert len(provider.seen) == 5
 
 
 def test_a_failure_leaves_the_last_good_answer_in_place(data: Path, provider: Replaying) -> None:

@@ -236,14 +236,12 @@ def replace_assistant(data: Path) -> None:
     write_json(path, {**models, "models": [{**models["models"][0], "name": "New", "model": "new"}]})
 
 
-def test_only_a_server_that_is_told_to_polls(tmp_path: Path, provider: Replaying) -> None:
-    """Neither a command with POLL_ENABLED=1 nor a server without asks anybody."""
+def test_a_command_does_not_poll_on_schedule(tmp_path: Path, provider: Replaying) -> None:
+    """Not with POLL_ENABLED=1; test_loop.py has a server without."""
     data = data_of(tmp_path, provider, 1)
     status = command(data, "poll", "--status", poll_enabled=True, environ=environment(data))
     assert status.exit_code == 0
     assert not (data / ".locks").exists()
-    with served(data, POLL_TICK_SECONDS="0.1"):
-        assert "No server polls on schedule" in flask_here(data, "poll", "--status").stdout
     assert provider.seen == []
 
 
