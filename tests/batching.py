@@ -1,12 +1,7 @@
 """A provider of batches on loopback, in both formats; it counts what it would send a bill for.
 
-Run as a process (``python tests/batching.py FILE``) it prints its port and keeps all it knows in
-the file, so that it survives a restart. Questions outside batches are answered as by
-``replaying.py``, and billed too. Every answer names a product of its own, ``Bill <n>``.
-
-In a test's own process ``dated`` is the answers' date.
-
-``POST /told`` sets what it does: a JSON object by model, each with any of
+Questions outside batches are answered as by ``replaying.py``, and billed too. Every answer names a
+product of its own, ``Bill <n>``. ``told`` sets what a model's batches do, with any of
 
     looks      how often a batch is looked at before it has ended (0)
     create     "drop" (made, then the line is dropped), "lose" (not made, dropped),
@@ -17,9 +12,6 @@ In a test's own process ``dated`` is the answers' date.
                "stuck"
     answered   how many items are answered before it ends so (all)
     results    "shuffled", "missing", "doubled", "differing", "foreign", "none"
-
-``GET /finish`` lets every batch end as if it had been looked at, ``GET /told`` says what it
-knows: bills by question, batches, and every request so far.
 """
 
 from __future__ import annotations
@@ -27,68 +19,79 @@ from __future__ import annotations
 import json
 import random
 import re
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.parser import BytesParser
-from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from replaying import Handler as DirectHandler
-from replaying import Replaying, answer_text, envelope
+from replaying import Replaying, answer_text, answering, envelope
 
 Told = dict[str, Any]
 
 
 class Batching(Replaying):
-    """The server; what it knows stands in ``book``, as in its file if it has one."""
+    """The server; ``bills`` are the model, the question and the way of each answer."""
 
-    def __init__(self, file: Path | None = None, port: int = 0) -> None:
-        super().__init__(port)
+    def __init__(self) -> None:
+        super().__init__()
         self.RequestHandlerClass = cast("Any", Handler)
-        self.file = file
         self.dated: str | None = None
-        self.book: Told = {}
-        self.emptied()
-        if file and file.exists():
-            self.book = json.loads(file.read_text())
+        """The date of its answers."""
+        self.forget()
 
-    def emptied(self) -> Batching:
-        """Itself, and it knows nothing any more."""
-        self.book = {"bills": [], "batches": {}, "files": {}, "told": {}, "asked": []}
+    def forget(self) -> Batching:
+        """Return itself, and it knows nothing any more."""
+        self.bills: list[tuple[str, str, str]] = []
+        self.batches: dict[str, Told] = {}
+        self.files: dict[str, str] = {}
+        self.told: dict[str, Told] = {}
+        self.paths: list[str] = []
         return self
 
-    def keep(self) -> None:
-        """Write down what it knows; whoever calls holds the lock."""
-        if self.file:
-            draft = self.file.with_suffix(".draft")
-            draft.write_text(json.dumps(self.book))
-            draft.replace(self.file)
-
-    def tell(self, **told: Told) -> None:
-        """Set what it does, by model."""
+    def finish(self) -> None:
+        """Let every batch end as if it had been looked at."""
         with self.lock:
-            self.book["told"] = told
-            self.keep()
+            for batch in self.batches.values():
+                self.pass_time(batch)
 
     def bill(self, model: str, question: str, how: str) -> int:
         """Write a bill for an answer; its number."""
-        self.book["bills"].append([model, question, how])
-        return len(self.book["bills"])
+        self.bills.append((model, question, how))
+        return len(self.bills)
+
+    def pass_time(self, batch: Told) -> None:
+        """Let a batch end if it was looked at as often as it takes."""
+        if batch["status"] != "in_progress" or batch["end"] in ("hang", "stuck"):
+            return
+        if batch["looks"]:
+            batch["looks"] -= 1
+        else:
+            self.end(batch, batch["end"])
+
+    def end(self, batch: Told, how: str) -> None:
+        """Answer and bill the items of a batch, and let it end."""
+        told = self.told.get(batch["model"], {})
+        batch["status"] = how
+        count = told.get("answered", len(batch["items"]) if how == "completed" else 0)
+        results = []
+        for number, item in enumerate(batch["items"]):
+            if number >= count:
+                results.append([item["id"], how, None])
+            else:
+                bill = self.bill(batch["model"], item["question"], "batch")
+                text = answer_text([f"Bill {bill}"])
+                results.append([item["id"], "answer", text])
+        batch["results"] = _disturbed(results, told.get("results")) if how != "failed" else []
 
 
 @contextmanager
 def serving() -> Iterator[Batching]:
-    """The provider, on a thread of the test's own process."""
-    with Batching() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    """Serve on a thread of the test's own process."""
+    with Batching() as server, answering(server):
         yield server
-        server.shutdown()
-        thread.join()
 
 
 class Handler(DirectHandler):
@@ -99,66 +102,38 @@ class Handler(DirectHandler):
         """The server this handler belongs to."""
         return cast("Batching", self.server)
 
-    @property
-    def book(self) -> Told:
-        """What the server knows."""
-        return self.server_.book
-
     def do_GET(self) -> None:  # noqa: N802 - the base class calls it so
-        """A look at a batch, a list, results, or what a test wants to know."""
+        """A look at a batch, or its results."""
         path = urlsplit(self.path).path
         with self.server_.lock:
-            if path == "/told":
-                return self._json(200, self.book)
-            if path == "/finish":
-                for batch in self.book["batches"].values():
-                    self._pass_time(batch)
-                self.server_.keep()
-                return self._json(200, {})
-            self._note("GET")
+            self.server_.paths.append(self.path)
             if found := re.search(r"/files/([^/]+)/content$", path):
-                return self._file(found[1])
-            if found := re.search(r"/batches/([^/:]+)/results$", path):
-                return self._results(found[1])
-            if found := re.search(r"/batches/([^/:]+)$", path):
-                return self._look(unquote(found[1]))
-        return super().do_GET()
+                self._file(found[1])
+            elif found := re.search(r"/batches/([^/:]+)/results$", path):
+                self._results(found[1])
+            else:
+                self._look(unquote(path.rpartition("/")[2]))
 
     def do_POST(self) -> None:  # noqa: N802 - likewise
-        """A batch to be made or ended, an upload, a question, or an order from a test."""
+        """A batch to be made or ended, an upload, or a question."""
         path = urlsplit(self.path).path
-        length = int(self.headers["Content-Length"] or 0)
-        raw = self.rfile.read(length)
-        if path == "/told":
-            self.server_.tell(**json.loads(raw))
-            return self._json(200, {})
+        raw = self.rfile.read(int(self.headers["Content-Length"] or 0))
         with self.server_.lock:
-            self._note("POST")
+            self.server_.paths.append(self.path)
             if path.endswith("/files"):
                 return self._upload(raw)
             if found := re.search(r"/batches/([^/:]+)[/:]cancel$", path):
                 return self._cancel(found[1])
-            if is_create := path.endswith("/batches"):
-                made = self._made(json.loads(raw))
-        if is_create:
-            return self._reply_to_create(*made)
+            if path.endswith("/batches"):
+                return self._reply_to_create(*self._made(json.loads(raw)))
         return self._answer(json.loads(raw))
-
-    def _note(self, method: str) -> None:
-        self.book["asked"].append([method, self.path])
 
     def _answer(self, body: dict[str, Any]) -> None:
         model, question = self._read(body)[1:]
         with self.server_.lock:
             number = self.server_.bill(model, question, "direct")
-            self.server_.keep()
             self.server_.script[model] = [{"picks": [f"Bill {number}"]}]
         super()._answer(body)
-
-    def step_of(self, model: str) -> Told:
-        """What a model's batches are told to do."""
-        told: Told = self.book["told"].get(model, {})
-        return told
 
     def _upload(self, raw: bytes) -> None:
         kind = self.headers["Content-Type"].encode()
@@ -167,22 +142,19 @@ class Handler(DirectHandler):
             part.get_param("name", header="content-disposition"): part.get_payload(decode=True)
             for part in cast("list[Any]", form.get_payload())
         }
-        name = f"file-{len(self.book['files']) + 1}"
-        self.book["files"][name] = cast("bytes", fields["file"]).decode()
-        self.server_.keep()
+        name = f"file-{len(self.server_.files) + 1}"
+        self.server_.files[name] = cast("bytes", fields["file"]).decode()
         self._json(200, {"id": name, "object": "file", "purpose": "batch"})
 
     def _made(self, body: Told) -> tuple[Told, Told | None]:
         """A batch as it is kept, and what its model is told; ``None`` if it is not made."""
         api, items = self._items(body)
-        if self.server_.file:
-            self._forget_bodies(items, body.get("input_file_id"))
         model = items[0]["model"]
-        told = self.step_of(model)
+        told = self.server_.told.get(model, {})
         create = told.get("create")
         if create in ("lose", "void") or isinstance(create, int):
             return told, None
-        known = f"b{len(self.book['batches']) + 1}"
+        known = f"b{len(self.server_.batches) + 1}"
         batch = {
             "id": known,
             "api": api,
@@ -195,22 +167,14 @@ class Handler(DirectHandler):
             "results": None,
             "at": time.time(),
         }
-        self.book["batches"][known] = batch
-        self.server_.keep()
+        self.server_.batches[known] = batch
         return told, batch
-
-    def _forget_bodies(self, items: list[Told], file: str | None) -> None:
-        """Keep no more than what is answered: the file is written at every request."""
-        if file:
-            self.book["files"][file] = ""
-        for item in items:
-            item["body"] = None
 
     def _items(self, body: Told) -> tuple[str, list[Told]]:
         if "requests" in body:
             items = [_item("messages", r["custom_id"], r["params"]) for r in body["requests"]]
             return "messages", items
-        lines = [json.loads(x) for x in self.book["files"][body["input_file_id"]].splitlines()]
+        lines = [json.loads(x) for x in self.server_.files[body["input_file_id"]].splitlines()]
         api = "responses" if lines[0]["url"].endswith("responses") else "chat"
         items = [_item(api, x["custom_id"], x["body"]) for x in lines]
         return api, items
@@ -228,53 +192,26 @@ class Handler(DirectHandler):
             self._json(200, self._seen(batch))
 
     def _look(self, known: str) -> None:
-        batch = self.book["batches"].get(known)
+        batch = self.server_.batches.get(known)
         if batch is None or batch["unknown"]:
             if batch:
                 batch["unknown"] -= 1
-                self.server_.keep()
             return self._json(404, {"error": {"message": "no such batch"}})
-        self._pass_time(batch)
-        self.server_.keep()
+        self.server_.pass_time(batch)
         return self._json(200, self._seen(batch))
 
-    def _pass_time(self, batch: Told) -> None:
-        """Let a batch end if it was looked at as often as it takes."""
-        if batch["status"] != "in_progress" or batch["end"] in ("hang", "stuck"):
-            return
-        if batch["looks"]:
-            batch["looks"] -= 1
-        else:
-            self._finish(batch, batch["end"])
-
     def _cancel(self, known: str) -> None:
-        batch = self.book["batches"].get(known)
+        batch = self.server_.batches.get(known)
         if batch is None:
             return self._json(404, {"error": {"message": "no such batch"}})
         if batch["status"] == "in_progress" and batch["end"] != "stuck":
-            self._finish(batch, "cancelled")
-            self.server_.keep()
+            self.server_.end(batch, "cancelled")
         return self._json(200, self._seen(batch))
-
-    def _finish(self, batch: Told, how: str) -> None:
-        """Answer and bill the items of a batch, and let it end."""
-        told = self.step_of(batch["model"])
-        batch["status"] = how
-        count = told.get("answered", len(batch["items"]) if how == "completed" else 0)
-        results = []
-        for number, item in enumerate(batch["items"]):
-            if number >= count:
-                results.append([item["id"], how, None])
-            else:
-                bill = self.server_.bill(batch["model"], item["question"], "batch")
-                text = answer_text([f"Bill {bill}"])
-                results.append([item["id"], "answer", text])
-        batch["results"] = _disturbed(results, told.get("results")) if how != "failed" else []
 
     def _seen(self, batch: Told) -> Told:
         """A batch as its format describes it."""
         results = batch["results"] or []
-        done = sum(kind == "answer" for _, kind, _ in results) or batch.get("done", 0)
+        done = sum(kind == "answer" for _, kind, _ in results)
         made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(batch["at"]))
         total, ended = len(batch["items"]), batch["status"] != "in_progress"
         if batch["api"] == "messages":
@@ -303,7 +240,7 @@ class Handler(DirectHandler):
         }
 
     def _file(self, name: str) -> None:
-        batch = self.book["batches"][name[4:]]
+        batch = self.server_.batches[name[4:]]
         good = name.startswith("out")
         kept = [
             line
@@ -313,7 +250,7 @@ class Handler(DirectHandler):
         return self._send(200, {}, _jsonl(kept))
 
     def _results(self, known: str) -> None:
-        batch = self.book["batches"].get(known)
+        batch = self.server_.batches.get(known)
         if batch is None or batch["results"] is None:
             return self._json(404, {"error": {"message": "no results yet"}})
         return self._send(200, {}, _jsonl(self._lines(batch)))
@@ -338,7 +275,7 @@ class Handler(DirectHandler):
 def _item(api: str, known: str, body: Told) -> Told:
     text = body["input"] if api == "responses" else body["messages"][-1]["content"]
     question = text.partition("\n")[0]
-    return {"id": known, "model": body["model"], "question": question, "body": body}
+    return {"id": known, "model": body["model"], "question": question}
 
 
 def _disturbed(results: list[Any], how: str | None) -> list[Any]:
@@ -374,15 +311,3 @@ def _anthropic(known: str, kind: str, said: Any) -> Told:
     if kind == "answer":
         return {"custom_id": known, "result": {"type": "succeeded", "message": said}}
     return {"custom_id": known, "result": {"type": kind.replace("cancelled", "canceled")}}
-
-
-def main() -> None:
-    """Serve until killed."""
-    port = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    server = Batching(Path(sys.argv[1]), port)
-    print(server.server_port, flush=True)  # noqa: T201 - how a test learns the port
-    server.serve_forever(poll_interval=0.05)
-
-
-if __name__ == "__main__":
-    main()

@@ -19,8 +19,6 @@ from flask import Flask
 from flask.testing import FlaskClient, FlaskCliRunner
 from hypothesis import HealthCheck, settings
 from polling_world import PollingWorld
-from processes import Provider
-from processes import provider as provider_as_a_process
 from replaying import Replaying, serving
 from small_world import write_small_world
 from werkzeug.routing import Rule
@@ -214,30 +212,14 @@ def one_digit() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def provider() -> Iterator[Replaying]:
-    """A provider on a thread of the test's own process."""
+    """A provider that nobody has asked anything yet, on a thread of the test's own process."""
     with serving() as server:
         yield server
-
-
-@pytest.fixture(scope="session")
-def provider_process() -> Iterator[Provider]:
-    """A provider as a process, as our own processes need it."""
-    with provider_as_a_process() as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def asked(provider_process: Provider) -> Provider:
-    """The provider's process, of which no other module has asked anything yet."""
-    provider_process.forget()
-    return provider_process
 
 
 @pytest.fixture
 def session(tmp_path: Path, provider: Replaying) -> PollingWorld:
     """Three categories and four assistants."""
-    provider.follow({})
-    provider.seen.clear()
     return PollingWorld(tmp_path / "data", provider.url)

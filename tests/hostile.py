@@ -271,10 +271,7 @@ TRAILERS = (
 
 def request(chance: Random) -> bytes:
     """One hostile request; the same ``chance`` makes the same bytes."""
-    method, version = (
-        chance.choice(METHODS),
-        chance.choice(["HTTP/1.1"] * 15 + ["HTTP/1.0", "HTTP/9", ""]),
-    )
+    method, version = chance.choice(METHODS), chance.choice(VERSIONS)
     place = "/mcp" if method == "POST" and chance.random() < 0.7 else chance.choice(PLACES)
     path = place.replace("{}", chance.choice(WORDS))
     if chance.random() < 0.6:

@@ -1,8 +1,7 @@
 """A data directory of real assistants, and turns taken with them at a time of the test's choice."""
 
 import threading
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -12,12 +11,15 @@ from processes import write_real
 
 from store.files import Files
 from store.history import History
+from store.polls.asking import keep_instrument
 from store.polls.batch_files import Batch, BatchFiles
+from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.clocks import Clock
 from store.polls.due import Pair, PollingReader
 from store.polls.poller import Plan, take_turn
 from store.polls.sending import Limits
 from store.polls.session import PollSession, Summary
+from store.polls.spending import Budget
 from store.records import Poll
 from store.settings import Settings
 from store.store import append
@@ -26,14 +28,18 @@ CANARY = "sk-canary-4f1d9a"
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
 
 
+def budget(run_usd: float | None = None) -> Budget:
+    """The ledger of one run, with a limit or without."""
+    return Budget(Path(), lambda: "2026-11-24", lambda _: Counter(), run_usd=run_usd)
+
+
 class PollingWorld:
     """Where tests take turns; ``now`` is the time, moved by ``later``."""
 
     def __init__(self, directory: Path, url: str, count: int = 3, **fields: Any) -> None:
         self.slugs = [f"c-{n:03}" for n in range(count)]
         self.directory = directory
-        if not directory.exists():  # a process that was just started finds one
-            write_real(directory, url, self.slugs, **fields)
+        write_real(directory, url, self.slugs, **fields)
         self.now = NOW
         self.limits = Limits(attempts=1)
         self.stop = threading.Event()
@@ -43,12 +49,10 @@ class PollingWorld:
         """Let time pass."""
         self.now += timedelta(**passed)
 
-    def session(
-        self, run_usd: float | None = None, now: Callable[[], datetime] | None = None
-    ) -> PollSession:
+    def session(self, run_usd: float | None = None) -> PollSession:
         """What polling touches, afresh as in a new process."""
         catalogue = Files(self.directory).scan()
-        clock = Clock(now or (lambda: self.now))
+        clock = Clock(lambda: self.now)
         history = History(self.directory / "history")
         environ = {"POLL_TEST_KEY": CANARY}
         settings = Settings(data_dir=self.directory, environ=environ)
@@ -68,7 +72,7 @@ class PollingWorld:
 
     def ask(self, name: str = "GPT", *slugs: str, **fields: Any) -> Summary:
         """Ask an assistant about these categories, or about all."""
-        session = self.session(fields.pop("run_usd", None), fields.pop("at", None))
+        session = self.session(fields.pop("run_usd", None))
         plan = Plan(waiting=self.pairs(session, name, *slugs), **fields)
         summary = Summary()
         assert take_turn(session, name, plan, summary)
@@ -76,12 +80,32 @@ class PollingWorld:
 
     def due(self, name: str = "GPT", **fields: Any) -> Summary:
         """Take a turn for what is due of an assistant."""
-        session = self.session(fields.pop("run_usd", None), fields.pop("at", None))
+        session = self.session(fields.pop("run_usd", None))
         state = session.polling.look(session.catalogue)
         session.share_among(session.catalogue.assistants, state, session.clock.now())
         plan = Plan(**{"most": 1000, **fields})
         summary = Summary()
         assert take_turn(session, name, plan, summary)
+        return summary
+
+    def begin(self, name: str, *slugs: str) -> Summary:
+        """Send these questions, or all, in one batch, but those that are in another."""
+        session = self.session()
+        session.polling.look(session.catalogue)
+        under_way = self.files.under_way(session.catalogue)
+        free = [pair for pair in self.pairs(session, name, *slugs) if pair.key not in under_way]
+        summary = Summary()
+        if free:
+            instrument = keep_instrument(self.directory, free[0].assistant, CANARY)
+            AssistantBatches(session, free[0].assistant, summary).send(free, instrument)
+        return summary
+
+    def follow(self, name: str, *, cancel: bool = False) -> Summary:
+        """Look after all batches of an assistant."""
+        session = self.session()
+        session.polling.look(session.catalogue)
+        summary = Summary()
+        follow_batches(session, name, summary, cancel=cancel)
         return summary
 
     def polls(self, name: str | None = None) -> list[Poll]:

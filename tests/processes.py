@@ -1,10 +1,10 @@
-"""Real processes for tests: our provider, ``flask run``, gunicorn, ``flask poll``; and patience."""
+"""Real processes for tests: ``flask run``, gunicorn, ``flask poll``; and patience."""
 
 import json
 import os
-import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from builders import command, write_data, write_json
 from click.testing import Result
+from servers import free_port
 
 from store.history import History
 from store.records import Poll
@@ -35,12 +36,13 @@ def until(look: Callable[[], Value], seconds: float = 120) -> Value:
     return found
 
 
-def free_port() -> int:
-    """A port nobody listens on just now."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-        return port
+def at_once(*tasks: Callable[[], object]) -> None:
+    """Carry out each task on a thread of its own, all at the same time, to their ends."""
+    threads = [threading.Thread(target=task) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def call(url: str, body: object = None) -> Any:
@@ -57,42 +59,6 @@ def reached(url: str) -> Any:
         return call(url)
     except (urllib.error.URLError, ConnectionError):
         return None
-
-
-class Provider:
-    """Our provider as a process; see ``replaying.py``."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def follow(self, script: dict[str, Any]) -> None:
-        """Set what each model replies."""
-        call(f"{self.url}/script", script)
-
-    def open(self, gate: str) -> None:
-        """Open a gate."""
-        call(f"{self.url}/gate/{gate}", {})
-
-    def forget(self) -> None:
-        """Let it be as if nobody had asked anything yet, all gates shut."""
-        call(f"{self.url}/forget", {})
-
-    def seen(self) -> list[dict[str, Any]]:
-        """What was asked so far."""
-        found: list[dict[str, Any]] = call(f"{self.url}/seen")
-        return found
-
-
-@contextmanager
-def provider() -> Iterator[Provider]:
-    """A provider process, ended afterwards."""
-    command = [sys.executable, str(ROOT / "tests" / "replaying.py")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield Provider(f"http://127.0.0.1:{process.stdout.readline().strip()}")
-        finally:
-            process.kill()
 
 
 def write_real(directory: Path, url: str, slugs: Sequence[str], **fields: Any) -> Path:

@@ -1,17 +1,16 @@
 """A provider of our own on loopback: speaks all four wire formats and replays what it is told to.
 
-Run as a process (``python tests/replaying.py``) it prints its port. A *script* maps a model's name
-to its steps, taken one after the other, the last for ever; a step is a JSON object:
+A *script* maps a model's name to its steps, taken one after the other, the last for ever:
 
     {"text": "..."}            an answer in the envelope of the format that was asked
     {"picks": ["A", "B"]}      an answer with these picks
     {"status", "headers", "body"}   that reply, whatever the format (no Date unless told)
-    {"fault": "drop"|"garble"|"huge"|"silence"|"drip"}   not even that
+    {"raw": bytes, "endless": bytes, "seconds"}   these bytes, then those again and again so long
     {"gate": "name"}           the reply waits until somebody opens the gate
     {"delay": seconds}         the reply takes so long
 
-``POST /script`` sets the script, ``POST /gate/<name>`` opens a gate, ``GET /seen`` lists what was
-asked: model, question, time, and whether the reply was sent in full.
+``seen`` lists what was asked. As a process (``python tests/replaying.py SCRIPT``) it prints its
+port and follows one script, in JSON.
 """
 
 import json
@@ -21,12 +20,18 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import Any, cast
 
 Step = dict[str, Any]
 
 TOKENS = {"input": 700, "output": 300}
+
+DROPPED: Step = {"raw": b""}
+"""The line is closed without a word."""
+CUT: Step = {"raw": b'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{"half":'}
+SILENT: Step = {"raw": b"", "endless": b""}
+HUGE: Step = {"raw": b"HTTP/1.1 200 OK\r\n\r\n", "endless": b" " * 65_536}
 
 
 def answer_text(names: list[str]) -> str:
@@ -105,12 +110,6 @@ class Replaying(ThreadingHTTPServer):
             self.script = script
             self._taken = {}
 
-    def forget(self) -> None:
-        """Be as if nobody had asked anything yet, with all gates shut."""
-        with self.lock:
-            self.script, self.gates, self._taken = {}, {}, {}
-            self.seen.clear()
-
     def gate(self, name: str) -> threading.Event:
         """A gate, closed until it is opened."""
         with self.lock:
@@ -122,12 +121,21 @@ class Replaying(ThreadingHTTPServer):
 
 @contextmanager
 def serving() -> Iterator[Replaying]:
-    """Serve on a thread of the test's own process; what waits at the gate "end" ends with it."""
-    with Replaying() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    """Serve on a thread of the test's own process; what waits at a gate ends with it."""
+    with Replaying() as server, answering(server):
         yield server
-        server.gate("end").set()
+        for gate in [server.gate("end"), *server.gates.values()]:
+            gate.set()
+
+
+@contextmanager
+def answering(server: HTTPServer) -> Iterator[None]:
+    """Let a server answer on a thread of its own."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
         server.shutdown()
         thread.join()
 
@@ -146,25 +154,9 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *args: Any) -> None:
         """Say nothing."""
 
-    def do_GET(self) -> None:
-        """What was asked so far."""
-        with self.provider.lock:
-            self._send(200, {}, json.dumps(self.provider.seen).encode())
-
     def do_POST(self) -> None:
-        """A question, or an order from a test."""
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"null")
-        if self.path == "/script":
-            self.provider.follow(body)
-            self._send(200, {}, b"{}")
-        elif self.path == "/forget":
-            self.provider.forget()
-            self._send(200, {}, b"{}")
-        elif self.path.startswith("/gate/"):
-            self.provider.gate(self.path.removeprefix("/gate/")).set()
-            self._send(200, {}, b"{}")
-        else:
-            self._answer(body)
+        """A question."""
+        self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
     def _answer(self, body: dict[str, Any]) -> None:
         api, model, question = self._read(body)
@@ -172,30 +164,29 @@ class Handler(BaseHTTPRequestHandler):
             "api": api,
             "model": model,
             "question": question,
-            "at": time.time(),
             "path": self.path,
             "headers": {k.lower(): v for k, v in self.headers.items()},
             "body": body,
-            "sent": False,
         }
         with self.provider.lock:
             self.provider.seen.append(entry)
-        step = self.provider.step(model)
+        step = self.take_step(model)
         if gate := step.get("gate"):
             self.provider.gate(gate).wait(60)
         time.sleep(step.get("delay", 0))
-        if fault := step.get("fault"):
-            self._fail(fault)
-            entry["sent"] = fault == "huge"
-            return
-        if "status" in step or "body" in step:
+        if "raw" in step:
+            self._send_raw(step)
+        elif "status" in step or "body" in step:
             given = step.get("body", "")
             raw = given if isinstance(given, str) else json.dumps(given)
             self._send(step.get("status", 200), step.get("headers", {}), raw.encode())
         else:
             text = step["text"] if "text" in step else answer_text(step["picks"])
             self._send(200, {}, json.dumps(envelope(api, text, f"{model}-served")).encode())
-        entry["sent"] = True
+
+    def take_step(self, model: str) -> Step:
+        """What is done to who asks a model."""
+        return self.provider.step(model)
 
     def _read(self, body: dict[str, Any]) -> tuple[str, str, str]:
         """The format, model and question of a request."""
@@ -215,34 +206,21 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _fail(self, fault: str) -> None:
+    def _send_raw(self, step: Step) -> None:
         self.close_connection = True
-        if fault == "garble":
-            self.wfile.write(b"\x00\xff not HTTP at all\r\n\r\n")
-        elif fault == "cut":
-            self.send_response_only(200)
-            self.send_header("Content-Length", "1000")
-            self.end_headers()
-            self.wfile.write(b'{"half":')
-        elif fault == "huge":
-            self.send_response_only(200)
-            self.end_headers()
-            for _ in range(200):
-                self.wfile.write(b" " * 65_536)
-        elif fault in ("silence", "drip"):
-            if fault == "drip":
-                self.send_response_only(200)
-                self.end_headers()
-            until = time.monotonic() + 30
-            while time.monotonic() < until and not self.provider.gate("end").wait(0.02):
-                if fault == "drip":
-                    self.wfile.write(b" ")
+        self.wfile.write(step["raw"])
+        until = time.monotonic() + step.get("seconds", 30)
+        while "endless" in step and time.monotonic() < until:
+            self.wfile.write(step["endless"])
+            if self.provider.gate("end").wait(0.01):
+                return
 
 
 def main() -> None:
     """Serve until killed."""
-    server = Replaying(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
-    print(server.server_port, flush=True)  # noqa: T201 - how a test learns the port
+    server = Replaying()
+    server.follow(json.loads(sys.argv[1]))
+    print(server.server_port, flush=True)  # noqa: T201 - how its starter learns the port
     server.serve_forever(poll_interval=0.05)
 
 

@@ -19,7 +19,8 @@ import pytest
 import servers
 from builders import answered, append
 from deployed import Unit, printed
-from processes import flask, polls, provider, started, until, write_real
+from processes import flask, polls, started, until, write_real
+from replaying import serving
 
 from store.ledger import Proof
 
@@ -38,7 +39,7 @@ QUIET = "vpn"
 @pytest.fixture
 def polled(tmp_path: Path) -> Iterator[Path]:
     """A data directory to which ``flask poll`` appends answers all the time."""
-    with provider() as imitation:
+    with serving() as imitation:
         data = write_real(tmp_path / "data", imitation.url, [QUIET, *SLUGS])
         (data / "proof").mkdir(exist_ok=True)
         (data / ".env").write_text("OPENAI_API_KEY=sk-canary")
@@ -113,7 +114,7 @@ def test_a_restored_backup_has_every_acknowledged_answer(polled: Path, tmp_path:
     with servers.gunicorn(restored, tmp_path / "gunicorn.log") as server:
         assert before <= shown(server, before)
         assert json.loads(server.get("/healthz?strict").body)["status"] == "ok"
-    with provider() as imitation:
+    with serving() as imitation:
         shutil.copy(write_real(tmp_path / "other", imitation.url, []) / "models.json", restored)
         assert flask(restored, "poll", QUIET).returncode == 0
     assert before < {(poll.slug, poll.id) for poll in polls(restored)}

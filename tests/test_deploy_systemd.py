@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 import servers
 from deployed import printed
-from processes import polls, provider, reached, until, write_real
+from processes import polls, reached, until, write_real
+from replaying import serving
 
 pytestmark = [
     pytest.mark.slow,
@@ -94,7 +95,7 @@ class Machine:
 def machine(tmp_path: Path) -> Iterator[Machine]:
     """A machine whose service polls a provider of ours."""
     port, before = servers.free_port(), control_groups()
-    with provider() as imitation:
+    with serving() as imitation:
         data = write_real(tmp_path / "data", imitation.url, ["crm-software", "vpn"])
         furnish(tmp_path, data, port)
         hidden = "/root" if sys.base_prefix.startswith("/root/") else ""

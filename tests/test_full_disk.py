@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from builders import answered, append, write_data
 from conftest import Report
-from processes import call, flask, polls, provider, served, until, write_real
+from processes import call, flask, polls, served, until, write_real
+from replaying import serving
 
 from store.history import History, HistoryError
 
@@ -119,16 +120,16 @@ def test_polling_stops_with_a_sentence_and_goes_on_when_there_is_room(disk: Path
 
 def test_a_server_on_a_full_disk_pays_for_nothing_and_goes_on_at_once(disk: Path) -> None:
     """Nothing is asked and health says why; when there is room all is asked, with no pause."""
-    with provider() as asked:
+    with serving() as asked:
         write_real(disk, asked.url, ["c-0", "c-1"], daily_usd=5)
         filler = fill(disk, 0)
         with served(disk, POLL_ENABLED="1", POLL_TICK_SECONDS="0.1") as (url, _):
             until(lambda: FULL in str(call(f"{url}/healthz")["reasons"]).lower())
-            assert asked.seen() == []
+            assert asked.seen == []
             filler.unlink()
             until(lambda: len(polls(disk)) == 8)
             until(lambda: call(f"{url}/healthz")["status"] == "ok")
-        assert len(asked.seen()) == 8
+        assert len(asked.seen) == 8
 
 
 @pytest.mark.parametrize("arguments", [("init", "mine"), ("export", "tree")], ids=" ".join)

@@ -9,7 +9,6 @@ import pytest
 from builders import answered, app_over, append
 from processes import (
     CANARY,
-    Provider,
     call,
     flask,
     flask_here,
@@ -20,16 +19,16 @@ from processes import (
     until,
     write_real,
 )
+from replaying import Replaying
 
 from store.files import Files
 from store.polls.asking import keep_instrument
 
 
 @pytest.fixture
-def data(tmp_path: Path, asked: Provider) -> Path:
+def data(tmp_path: Path, provider: Replaying) -> Path:
     """A data directory of two categories whose assistants are asked at the provider."""
-    asked.follow({})
-    return write_real(tmp_path / "data", asked.url, ["crm-software", "vpn"])
+    return write_real(tmp_path / "data", provider.url, ["crm-software", "vpn"])
 
 
 def everybody(*names: str) -> dict[str, Any]:
@@ -46,17 +45,19 @@ def top(url: str) -> str | None:
     return found["combined"][0]["product"] if found else None
 
 
-def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, asked: Provider) -> None:
+def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, provider: Replaying) -> None:
     """`flask poll` asks four formats over HTTP; a running server shows what they said, twice.
 
-    Of two answers on one day the newest counts as the change from an earlier day's.
+    Of two answers on one day the newest counts as the change from an earlier day's. By itself the
+    server asks nobody: it was not told to.
     """
     gpt = next(each for each in Files(data).scan().assistants if each.name == "GPT")
     asked_with = keep_instrument(data, gpt, None)
     append(data, [answered("GPT", ["Gamma"], "2026-01-05T06:00:00Z", instrument=asked_with)])
-    with served(data) as (url, _):
+    with served(data, POLL_TICK_SECONDS="0.1") as (url, _):
         assert top(url) == "Gamma"
-        asked.follow(everybody("Alpha", "Beta"))
+        assert "No server polls on schedule" in flask_here(data, "poll", "--status").stdout
+        provider.follow(everybody("Alpha", "Beta"))
         first = flask(data, "poll", "crm-software")
         assert first.returncode == 0, first.stderr
         assert "GPT: 1 answered, 0.0044 USD" in first.stdout
@@ -65,7 +66,7 @@ def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, asked: Prov
         verdict = call(best)
         assert "Alpha #1 for" in verdict["verdict"]
 
-        asked.follow(everybody("Beta", "Alpha"))
+        provider.follow(everybody("Beta", "Alpha"))
         assert flask_here(data, "poll", "crm-software", "--model", "GPT").exit_code == 0
 
         def changed() -> list[tuple[str, str, str]]:
@@ -79,15 +80,16 @@ def test_from_a_poll_to_a_verdict_a_change_and_a_mention(data: Path, asked: Prov
             return {one["name"]: one["mentions"] for one in listed}
 
         until(lambda: mentioned() == {"Alpha": 5, "Beta": 5, "Gamma": 1})
+    assert len(provider.seen) == 5
 
 
-def test_a_failure_leaves_the_last_good_answer_in_place(data: Path, asked: Provider) -> None:
+def test_a_failure_leaves_the_last_good_answer_in_place(data: Path, provider: Replaying) -> None:
     """A failed poll is in the history, and the ranking keeps what that assistant said before."""
-    asked.follow(everybody("Alpha", "Beta"))
+    provider.follow(everybody("Alpha", "Beta"))
     flask_here(data, "poll", "crm-software")
     before = app_over(data).test_client().get(BEST).get_json()
     assert before["combined"][0]["product"] == "Alpha"
-    asked.follow({**everybody("Alpha", "Beta"), "claude": [{"status": 400}]})
+    provider.follow({**everybody("Alpha", "Beta"), "claude": [{"status": 400}]})
     done = flask_here(data, "poll", "crm-software")
     assert done.exit_code == 0
     assert "Claude: 1 http" in done.stdout
@@ -97,36 +99,34 @@ def test_a_failure_leaves_the_last_good_answer_in_place(data: Path, asked: Provi
     assert client.get(BEST).get_json()["perModel"]["Claude"] == before["perModel"]["Claude"]
 
 
-def test_two_commands_ask_one_assistant_in_turn(data: Path, asked: Provider) -> None:
+def test_two_commands_ask_one_assistant_in_turn(data: Path, provider: Replaying) -> None:
     """While one process asks an assistant, another says that it waits, and asks after it."""
-    asked.follow({"gpt": [{"gate": "first", "picks": ["Alpha"]}, {"picks": ["Beta"]}]})
-    before = len(asked.seen())
+    provider.follow({"gpt": [{"gate": "first", "picks": ["Alpha"]}, {"picks": ["Beta"]}]})
     command = ("flask", "poll", "crm-software", "--model", "GPT")
     with started(data, *command) as first:
-        until(lambda: len(asked.seen()) > before)
+        until(lambda: provider.seen)
         with started(data, *command) as second:
             log = data.with_suffix(".log")
             until(lambda: "another process asks it; waiting for its turn" in log.read_text())
-            assert len(asked.seen()) == before + 1
-            asked.open("first")
+            assert len(provider.seen) == 1
+            provider.gate("first").set()
             assert (first.wait(60), second.wait(60)) == (0, 0)
     assert [poll.pick for poll in polls(data)] == ["Alpha", "Beta"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_poll_with_one_record(
-    data: Path, asked: Provider, number: signal.Signals
+    data: Path, provider: Replaying, number: signal.Signals
 ) -> None:
     """What is on its way when the signal comes is one ``interrupted`` record; a new run goes on."""
-    asked.follow({"gpt": [{"gate": "never-opened"}]})
-    before = len(asked.seen())
+    provider.follow({"gpt": [{"gate": "never-opened"}]})
     with started(data, "flask", "poll", "--due", "--model", "GPT") as process:
-        until(lambda: len(asked.seen()) >= before + 2)
+        until(lambda: len(provider.seen) >= 2)
         process.send_signal(number)
         assert process.wait(60) == 1
     assert "Stopped before all was asked" in data.with_name(f"{data.name}.log").read_text()
     assert [poll.failure for poll in polls(data)] == ["interrupted"] * 2
-    asked.follow({})
+    provider.follow({})
     assert flask_here(data, "poll", "--due", "--model", "GPT").exit_code == 0
     assert Counter(poll.failure for poll in polls(data)) == {"interrupted": 2, None: 2}
 
@@ -144,12 +144,12 @@ LASTING: tuple[dict[str, Any], ...] = (
 )
 
 
-def test_a_key_is_written_nowhere(tmp_path: Path, asked: Provider) -> None:
+def test_a_key_is_written_nowhere(tmp_path: Path, provider: Replaying) -> None:
     """Through every failure, no byte of the data directory or of any output holds the key."""
     slugs = [f"c-{n}" for n in range(len(FAULTS) + 1)]
-    data = write_real(tmp_path / "data", asked.url, slugs, concurrency=1)
+    data = write_real(tmp_path / "data", provider.url, slugs, concurrency=1)
     models = ("gpt", "claude", "gemini", "grok")
-    asked.follow({m: [*FAULTS, LASTING[n % 2]] for n, m in enumerate(models)})
+    provider.follow({m: [*FAULTS, LASTING[n % 2]] for n, m in enumerate(models)})
     done = flask(data, "poll", "--all")
     outputs = [done.stdout + done.stderr]
     for words in (["poll", "--status"], ["poll", "--all", "--dry-run"], ["check"]):
@@ -163,5 +163,5 @@ def test_a_key_is_written_nowhere(tmp_path: Path, asked: Provider) -> None:
     for path in files:
         assert CANARY.encode() not in path.read_bytes(), path
     assert not any(CANARY in text for text in outputs)
-    key = {one["headers"].get("authorization") for one in asked.seen() if one["api"] == "chat"}
+    key = {one["headers"].get("authorization") for one in provider.seen if one["api"] == "chat"}
     assert key == {f"Bearer {CANARY}"}, "the key did go where it belongs"

@@ -12,20 +12,19 @@ from typing import Any
 
 import pytest
 from builders import answered, app_over, append, failed
-from processes import Provider, call, flask_here, polls, served, until, write_real
-from replaying import answer_text, envelope
+from processes import call, flask_here, polls, served, until, write_real
+from replaying import Replaying, answer_text, envelope
 
 from store.text import rfc3339
 
 FAST = {"POLL_ENABLED": "1", "POLL_TICK_SECONDS": "0.1"}
 
 
-def data_of(tmp_path: Path, asked: Provider, count: int, **fields: Any) -> Path:
+def data_of(tmp_path: Path, provider: Replaying, count: int, **fields: Any) -> Path:
     """A data directory of so many categories that Grok is asked about, one at a time."""
-    asked.follow({})
     slugs = [f"c-{n}" for n in range(count)]
     fields = {"names": ["Grok"], "concurrency": 1, **fields}
-    return write_real(tmp_path / "data", asked.url, slugs, **fields)
+    return write_real(tmp_path / "data", provider.url, slugs, **fields)
 
 
 def reasons(url: str) -> str:
@@ -44,14 +43,13 @@ def stating(given: int, made: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kept", [True, False], ids=["sum kept", "sum deleted"])
 def test_what_a_provider_states_is_charged_and_pauses_it(
-    tmp_path: Path, asked: Provider, *, kept: bool
+    tmp_path: Path, provider: Replaying, *, kept: bool
 ) -> None:
     """Forty times the reserve is spent, whatever the cap: it is said, and nothing more is asked."""
-    data = data_of(tmp_path, asked, 4, daily_usd=0.5)
-    asked.follow({"grok": [stating(50_000, 150_000)]})
-    before = len(asked.seen())
+    data = data_of(tmp_path, provider, 4, daily_usd=0.5)
+    provider.follow({"grok": [stating(50_000, 150_000)]})
     done = flask_here(data, "poll", "--all")
-    assert (done.exit_code, len(asked.seen()) - before) == (1, 1)
+    assert (done.exit_code, len(provider.seen)) == (1, 1)
     assert "Grok: 1 answered, 3 not asked, 1.6000 USD" in done.output
     assert re.search("  paused until 20.*Z: it cost 1.6 USD; 0.04", done.output)
     assert [poll.usage and poll.usage.usd for poll in polls(data)] == [1.6]
@@ -63,20 +61,20 @@ def test_what_a_provider_states_is_charged_and_pauses_it(
     assert ": it cost 1.6 USD; 0.04" in status.output
     assert "Spent today: 1.60 of 0.5 USD." in status.output
     assert flask_here(data, "poll", "c-3").output.count("is reached until 00:00 UTC") == 1
-    assert len(asked.seen()) - before == 1
+    assert len(provider.seen) == 1
 
 
-def test_a_damaged_sum_asks_nothing_until_it_is_mended(tmp_path: Path, asked: Provider) -> None:
+def test_a_damaged_sum_asks_nothing_until_it_is_mended(tmp_path: Path, provider: Replaying) -> None:
     """Command and status say which file to delete; then what history has of today counts."""
-    data = data_of(tmp_path, asked, 2, daily_usd=0.05)
+    data = data_of(tmp_path, provider, 2, daily_usd=0.05)
     assert flask_here(data, "poll", "c-0").exit_code == 0
-    before, spent = len(asked.seen()), data / ".locks" / "spent.json"
+    spent = data / ".locks" / "spent.json"
     spent.write_text('{"day": "20')
     why = "daily_usd 0.05 of site.json cannot be kept: .locks/spent.json is damaged. Delete it, and"
     for arguments in (["c-1"], ["--due"], ["--status"]):
         done = flask_here(data, "poll", *arguments)
         assert (done.exit_code, why in done.output) == (1, True), arguments
-    assert len(asked.seen()) == before
+    assert len(provider.seen) == 1
     check = flask_here(data, "check")
     assert (check.exit_code, ".locks/spent.json:1:1: .locks/spent.json is" in check.output) == (
         1,
@@ -88,15 +86,16 @@ def test_a_damaged_sum_asks_nothing_until_it_is_mended(tmp_path: Path, asked: Pr
     assert json.loads(spent.read_text()) == {"day": today, "micros": {"Grok": 8800}}
 
 
-def test_searches_without_a_price_are_refused_under_a_cap(tmp_path: Path, asked: Provider) -> None:
+def test_searches_without_a_price_are_refused_under_a_cap(
+    tmp_path: Path, provider: Replaying
+) -> None:
     """Else they would bill as free: `check` names the member, and nothing is asked."""
-    data = data_of(tmp_path, asked, 1, daily_usd=1, web_search=True)
-    before = len(asked.seen())
+    data = data_of(tmp_path, provider, 1, daily_usd=1, web_search=True)
     for command in (["check"], ["poll", "--all"]):
         done = flask_here(data, *command)
         said = "has no usd_per_thousand_searches, which daily_usd of site.json needs"
         assert (done.exit_code, said in done.output) == (1, True)
-    assert len(asked.seen()) == before
+    assert provider.seen == []
 
 
 # ------------------------------------------------------------------ history that takes no poll
@@ -110,43 +109,41 @@ def unappendable(data: Path) -> Path:
     return in_the_way
 
 
-def questions(asked: Provider, before: int) -> Counter[str]:
-    """How often each question was asked since."""
-    return Counter(one["question"] for one in asked.seen()[before:])
+def questions(provider: Replaying) -> Counter[str]:
+    """How often each question was asked."""
+    return Counter(one["question"] for one in provider.seen)
 
 
 WHY = "c-0.jsonl cannot be written: Is a directory"
 
 
-def test_a_file_that_takes_no_poll_is_not_paid_for(tmp_path: Path, asked: Provider) -> None:
+def test_a_file_that_takes_no_poll_is_not_paid_for(tmp_path: Path, provider: Replaying) -> None:
     """A command asks about all others, names it and ends with 1, as often as it is called."""
-    data = data_of(tmp_path, asked, 3)
+    data = data_of(tmp_path, provider, 3)
     unappendable(data)
-    before = len(asked.seen())
     for _ in range(2):
         done = flask_here(data, "poll", "--due")
         assert done.exit_code == 1
         assert f"  not asked: {WHY}\n" in done.output
         assert len(polls(data, torn=True)) == 2
-    assert questions(asked, before) == {"What is the best c-1?": 1, "What is the best c-2?": 1}
+    assert questions(provider) == {"What is the best c-1?": 1, "What is the best c-2?": 1}
 
 
 def test_a_file_that_takes_no_poll_keeps_a_server_from_no_other(
-    tmp_path: Path, asked: Provider
+    tmp_path: Path, provider: Replaying
 ) -> None:
     """The pair that waits longest is left alone, in health by name; mended it is asked soon."""
-    data = data_of(tmp_path, asked, 3, names=["Grok", "GPT"])
+    data = data_of(tmp_path, provider, 3, names=["Grok", "GPT"])
     in_the_way = unappendable(data)
-    before = len(asked.seen())
     with served(data, **FAST) as (url, _):
         until(lambda: len(polls(data, torn=True)) == 4)
         until(lambda: WHY in reasons(url))
         assert "paused" not in reasons(url)
-        assert set(questions(asked, before)) == {"What is the best c-1?", "What is the best c-2?"}
+        assert set(questions(provider)) == {"What is the best c-1?", "What is the best c-2?"}
         in_the_way.rmdir()
         until(lambda: len(polls(data, torn=True)) == 6)
         until(lambda: call(f"{url}/healthz")["status"] == "ok")
-    assert set(questions(asked, before).values()) == {2}
+    assert set(questions(provider).values()) == {2}
 
 
 @pytest.fixture
@@ -161,10 +158,9 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("full")
-def test_a_full_disk_asks_nothing_and_is_named(tmp_path: Path, asked: Provider) -> None:
+def test_a_full_disk_asks_nothing_and_is_named(tmp_path: Path, provider: Replaying) -> None:
     """Not the cap but the disk is at fault: exit 1, for `check` too, and nothing is paid."""
-    data = data_of(tmp_path, asked, 2, daily_usd=5)
-    before = len(asked.seen())
+    data = data_of(tmp_path, provider, 2, daily_usd=5)
     for arguments in (["--due"], ["c-0"]):
         done = flask_here(data, "poll", *arguments)
         assert (done.exit_code, "daily_usd" in done.output) == (1, False)
@@ -175,25 +171,24 @@ def test_a_full_disk_asks_nothing_and_is_named(tmp_path: Path, asked: Provider) 
     status = flask_here(data, "poll", "--status")
     assert status.exit_code == 1
     assert "The disk is full, so that nothing is polled: make room.\n" in status.output
-    assert len(asked.seen()) == before
+    assert provider.seen == []
 
 
 # ------------------------------------------------------------------ pauses
 
 
 def test_a_pause_outlives_the_process_and_ends_with_an_answer(
-    tmp_path: Path, asked: Provider
+    tmp_path: Path, provider: Replaying
 ) -> None:
     """A server that is started again heeds it; an answer to anybody ends it in that server."""
-    data = data_of(tmp_path, asked, 3)
+    data = data_of(tmp_path, provider, 3)
     append(data, [failed("Grok", "auth", ago(1), slug="c-0", cooldown_until=ago(-5))])
-    before = len(asked.seen())
     with served(data, **FAST) as (url, _):
         until(lambda: "Grok is paused until 20" in reasons(url))
         done = flask_here(data, "poll", "--due")
         assert (done.exit_code, "Grok: nothing was asked\n" in done.stdout) == (1, True)
         assert '; `flask poll --due --model "Grok"` asks one question first.\n' in done.stdout
-        assert len(asked.seen()) == before
+        assert provider.seen == []
         done = flask_here(data, "poll", "--due", "--model", "Grok")
         assert (done.exit_code, " answered" in done.output) == (0, True), done.output
         until(lambda: call(f"{url}/healthz")["status"] == "ok")
@@ -205,15 +200,14 @@ def test_a_pause_outlives_the_process_and_ends_with_an_answer(
     [(("--all", "--model", "Grok"), {"status": 400}, 1, 1), (("c-0", "c-1", "c-2"), {}, 0, 3)],
 )
 def test_one_question_goes_through_a_pause(
-    tmp_path: Path, asked: Provider, arguments: tuple[str, ...], step: Any, code: int, sent: int
+    tmp_path: Path, provider: Replaying, arguments: tuple[str, ...], step: Any, code: int, sent: int
 ) -> None:
     """Though more could be asked at once: its answer lets the others go, its failure none."""
-    data = data_of(tmp_path, asked, 3, concurrency=4)
+    data = data_of(tmp_path, provider, 3, concurrency=4)
     append(data, [failed("Grok", "auth", ago(1), slug="c-0", cooldown_until=ago(-5))])
-    asked.follow({"grok": [step]} if step else {})
-    before = len(asked.seen())
+    provider.follow({"grok": [step]} if step else {})
     done = flask_here(data, "poll", *arguments)
-    assert (done.exit_code, len(asked.seen()) - before) == (code, sent), done.output
+    assert (done.exit_code, len(provider.seen)) == (code, sent), done.output
 
 
 def ago(hours: float) -> str:
@@ -224,13 +218,14 @@ def ago(hours: float) -> str:
 # ------------------------------------------------------------------ a slow clock
 
 
-def test_a_slow_clock_is_one_sentence_that_says_what_to_do(tmp_path: Path, asked: Provider) -> None:
+def test_a_slow_clock_is_one_sentence_that_says_what_to_do(
+    tmp_path: Path, provider: Replaying
+) -> None:
     """By how much it is wrong and how to set it; nobody is advised to withhold good answers."""
-    data = data_of(tmp_path, asked, 9, daily_usd=5)
+    data = data_of(tmp_path, provider, 9, daily_usd=5)
     for n in range(7):
         append(data, [answered("Grok", ["X"], ago(n - 74), slug=f"c-{n}")])
     append(data, [answered("Grok", ["X"], ago(100), slug="c-7")])
-    before = len(asked.seen())
     doubt = "This machine's clock is probably wrong: it says 20"
     remedy = "Set it: `timedatectl` says whether it follows a time server, `timedatectl set-ntp"
     for arguments, code, lines in (
@@ -247,6 +242,6 @@ def test_a_slow_clock_is_one_sentence_that_says_what_to_do(tmp_path: Path, asked
         assert "withhold" not in done.output
         assert lines is None or len(done.output.splitlines()) == lines, done.output
     assert done.stdout.startswith(f".:1:1: {doubt}")
-    assert len(asked.seen()) == before
+    assert provider.seen == []
     [problem] = app_over(data).test_client().get("/healthz").get_json()["problems"]
     assert problem.startswith(f".:1:1: {doubt}")

@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections import Counter
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -12,9 +11,9 @@ import msgspec
 import pytest
 from builders import category, command, write_data
 from msgspec import UNSET
-from polling_world import PollingWorld
+from polling_world import PollingWorld, budget
 from processes import REAL
-from replaying import Replaying, answer_text, envelope
+from replaying import DROPPED, Replaying, answer_text, envelope
 
 from store.files import Files
 from store.history import History
@@ -49,7 +48,7 @@ class Outcome(NamedTuple):
 
 def asked(
     server: Replaying, *steps: dict[str, Any], account: Budget | None = None, **fields: Any
-) -> Outcome | None:
+) -> Outcome:
     """One question to an assistant whose provider follows these steps."""
     server.follow({"m": list(steps)})
     server.seen.clear()
@@ -60,28 +59,17 @@ def asked(
     purse = account or budget()
     pair = Pair("crm-software", category(), who)
     charge = Charge(purse, estimate_reserve(who, pair.category.question))
-    reply = ask(pair, sender, charge) if charge.reserve() else None
-    if reply is None:
-        return None
+    assert charge.reserve()
+    reply = ask(pair, sender, charge)
+    assert reply
     return Outcome(poll_of(who, pair.slug, pair.category.question, reply, CANARY), reply.pause)
-
-
-def budget(run_usd: float | None = None) -> Budget:
-    """The ledger of one run, with a limit or without."""
-    return Budget(Path(), lambda: "2026-11-24", lambda _: Counter(), run_usd=run_usd)
-
-
-def poll(came: Outcome | None) -> Poll:
-    """The poll of a question that was asked."""
-    assert isinstance(came, Outcome)
-    return came.poll
 
 
 @pytest.mark.parametrize("api", APIS)
 def test_an_answer_becomes_a_poll(provider: Replaying, api: str) -> None:
     """All that history keeps of an answer is there, whatever the format."""
-    got = poll(asked(provider, {"picks": ["Alpha", "Beta"]}, api=api))
-    searching = poll(asked(provider, {"picks": ["Alpha"]}, api=api, web_search=True))
+    got = asked(provider, {"picks": ["Alpha", "Beta"]}, api=api).poll
+    searching = asked(provider, {"picks": ["Alpha"]}, api=api, web_search=True).poll
     assert (got.web_search, searching.web_search) == (False, True)
     assert (got.slug, got.model, got.question) == (
         "crm-software",
@@ -100,7 +88,7 @@ def test_an_answer_becomes_a_poll(provider: Replaying, api: str) -> None:
 
 def test_what_was_mended_is_noted(provider: Replaying) -> None:
     """The notes of the reading end up in history."""
-    got = poll(asked(provider, {"text": f"Sure!\n{answer_text(['Alpha'])}"}))
+    got = asked(provider, {"text": f"Sure!\n{answer_text(['Alpha'])}"}).poll
     assert got.notes == ("salvaged: prose around the object was left out",)
 
 
@@ -116,14 +104,14 @@ def test_what_was_mended_is_noted(provider: Replaying) -> None:
         ({"text": ""}, "empty", "The model answered with no text."),
         ({"status": 500}, "http", "The provider answered HTTP 500"),
         ({"status": 401}, "auth", "The provider answered HTTP 401"),
-        ({"fault": "drop"}, "network", "The connection broke (RemoteDisconnected)."),
+        (DROPPED, "network", "The connection broke (RemoteDisconnected)."),
     ],
 )
 def test_a_failure_becomes_a_poll_too(
     provider: Replaying, step: dict[str, Any], kind: str, error: str
 ) -> None:
     """A failed poll has a kind, a sentence, and neither pick nor ranking."""
-    got = poll(asked(provider, step))
+    got = asked(provider, step).poll
     assert got.failure == kind
     assert got.error is not None
     assert got.error.startswith(error)
@@ -133,9 +121,9 @@ def test_a_failure_becomes_a_poll_too(
 
 def test_an_unreadable_answer_was_still_paid(provider: Replaying) -> None:
     """Tokens are counted whatever the text was worth."""
-    assert poll(asked(provider, {"text": "no"})).usage == Usage(700, 300, 0.0044)
-    assert poll(asked(provider, {"status": 500})).usage is None
-    free = poll(asked(provider, {"text": "no"}, usd_per_million_input=None))
+    assert asked(provider, {"text": "no"}).poll.usage == Usage(700, 300, 0.0044)
+    assert asked(provider, {"status": 500}).poll.usage is None
+    free = asked(provider, {"text": "no"}, usd_per_million_input=None).poll
     assert free.usage == Usage(700, 300, None)
 
 
@@ -148,7 +136,7 @@ def truncated() -> dict[str, Any]:
 
 def test_a_truncated_answer_is_asked_for_again_with_twice_the_budget(provider: Replaying) -> None:
     """The second request has twice the output limit; both are paid and noted."""
-    got = poll(asked(provider, truncated(), {"picks": ["Alpha"]}, max_output_tokens=500))
+    got = asked(provider, truncated(), {"picks": ["Alpha"]}, max_output_tokens=500).poll
     assert got.pick == "Alpha"
     assert [one["body"]["max_completion_tokens"] for one in provider.seen] == [500, 1000]
     assert got.usage == Usage(1400, 600, 0.0088)
@@ -161,7 +149,7 @@ def test_a_truncated_answer_is_asked_for_again_with_twice_the_budget(provider: R
 def test_room_that_extra_sets_is_not_asked_for_twice(provider: Replaying) -> None:
     """Where twice the limit would change nothing in the request, nothing is paid again."""
     extra = {"max_completion_tokens": None, "max_tokens": 500}
-    got = poll(asked(provider, truncated(), extra=extra))
+    got = asked(provider, truncated(), extra=extra).poll
     assert got.failure == "truncated"
     assert len(provider.seen) == 1
     assert not got.notes
@@ -179,24 +167,23 @@ def test_both_tries_share_one_time_limit(
         return reply
 
     monkeypatch.setattr(Sender, "send", send_slowly)
-    assert poll(asked(provider, truncated(), {"picks": ["Alpha"]})).failure == "truncated"
+    assert asked(provider, truncated(), {"picks": ["Alpha"]}).poll.failure == "truncated"
     assert len(provider.seen) == 1
 
 
 def test_a_second_try_that_fails_says_why(provider: Replaying) -> None:
     """The record is of the last thing that happened, the first answer's cost in it."""
     came = asked(provider, truncated(), {"status": 401})
-    assert isinstance(came, Outcome)
     assert (came.poll.failure, came.pause) == ("auth", 21_600)
     assert came.poll.usage == Usage(700, 300, 0.0044)
 
 
 def test_no_third_try_and_none_beyond_the_cap(provider: Replaying) -> None:
     """An answer stays truncated, also when twice the budget is too much for the cap."""
-    assert poll(asked(provider, truncated())).failure == "truncated"
+    assert asked(provider, truncated()).poll.failure == "truncated"
     assert len(provider.seen) == 2
     account = budget(0.05)
-    got = poll(asked(provider, truncated(), {"picks": ["Alpha"]}, account=account))
+    got = asked(provider, truncated(), {"picks": ["Alpha"]}, account=account).poll
     assert got.failure == "truncated"
     assert account.run_spent.total() == 4400
 
@@ -208,7 +195,7 @@ def test_a_key_never_reaches_a_poll(provider: Replaying, api: str) -> None:
     split = CANARY[:4] + "\u200b" + CANARY[4:]
     for shown in (CANARY, split):
         body = envelope(api, answer_text([f"Alpha {shown}"]), f"model-{shown}")
-        got = poll(asked(provider, {"body": body}, api=api))
+        got = asked(provider, {"body": body}, api=api).poll
         assert CANARY not in msgspec.json.encode(got).decode()
         assert got.pick == "Alpha [redacted]"
     for status in (200, 400, 401, 429, 500):
@@ -220,7 +207,7 @@ def test_a_key_never_reaches_a_poll(provider: Replaying, api: str) -> None:
                     {"status": status, "body": said, "headers": {"x-request-id": CANARY}},
                     api=api,
                 )
-                kept = msgspec.json.encode(poll(came)).decode()
+                kept = msgspec.json.encode(came.poll).decode()
                 assert CANARY[:10] not in kept, "not even what a cut leaves of it"
 
 
@@ -232,7 +219,7 @@ def test_long_words_of_others_are_cut(provider: Replaying, text: str) -> None:
         body = {"error": {"message": "x" * 5000}}
     if text == "refusal":
         body["choices"][0]["message"] = {"refusal": "x" * 5000}
-    error = poll(asked(provider, {"body": body})).error
+    error = asked(provider, {"body": body}).poll.error
     assert error is not None
     assert error.count("x") < 310
     assert error.rstrip('"').endswith("x…")

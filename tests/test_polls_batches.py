@@ -1,7 +1,7 @@
 """Batches at a provider that hangs, drops, shuffles and bills; in either format."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -14,11 +14,10 @@ from builders import answered, append, command
 from polling_world import CANARY, NOW, PollingWorld
 
 from store.history import History, HistoryError
-from store.polls.asking import keep_instrument
-from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.session import CANCELLED, IN_BATCH, Summary
 from store.text import rfc3339
 
+WorldOf = Callable[..., PollingWorld]
 NAMES = {"responses": "GPT", "messages": "Claude"}
 MODELS = {api: name.lower() for api, name in NAMES.items()}
 
@@ -33,35 +32,24 @@ def server() -> Iterator[Batching]:
 class Queue:
     """One assistant's batches, in one format."""
 
-    def __init__(self, directory: Path, server: Batching, api: str, **fields: Any) -> None:
-        self.server = server.emptied()
+    def __init__(self, directory: Path, server: Batching, api: str) -> None:
+        self.server = server.forget()
         self.name, self.model = NAMES[api], MODELS[api]
-        fields = {"daily_usd": 100, "names": ["GPT", "Claude"], **fields}
-        self.data = PollingWorld(directory, server.url, batch=True, **fields)
+        self.data = PollingWorld(
+            directory, server.url, batch=True, daily_usd=100, names=["GPT", "Claude"]
+        )
 
     def tell(self, **told: Any) -> None:
         """Set what the provider does."""
-        self.server.tell(**{self.model: told})
+        self.server.told[self.model] = told
 
     def begin(self, *slugs: str) -> Summary:
         """Send these questions, or all, in one batch."""
-        session = self.data.session()
-        pairs = list(self.data.pairs(session, self.name, *slugs))
-        under_way = self.data.files.under_way(session.catalogue)
-        free = [pair for pair in pairs if pair.key not in under_way]
-        summary = Summary()
-        if free:
-            instrument = keep_instrument(self.data.directory, free[0].assistant, CANARY)
-            AssistantBatches(session, free[0].assistant, summary).send(free, instrument)
-        return summary
+        return self.data.begin(self.name, *slugs)
 
     def follow(self, *, cancel: bool = False) -> Summary:
         """Look after all of them."""
-        session = self.data.session()
-        session.polling.look(session.catalogue)
-        summary = Summary()
-        follow_batches(session, self.name, summary, cancel=cancel)
-        return summary
+        return self.data.follow(self.name, cancel=cancel)
 
     @property
     def states(self) -> list[str]:
@@ -71,13 +59,25 @@ class Queue:
     @property
     def bills(self) -> int:
         """How many answers of batches the provider bills."""
-        return sum(how == "batch" for _, _, how in self.server.book["bills"])
+        return sum(how == "batch" for _, _, how in self.server.bills)
 
 
 @pytest.fixture(params=list(NAMES))
 def queue(request: pytest.FixtureRequest, tmp_path: Path, server: Batching) -> Queue:
     """Three questions to one assistant, in each format."""
     return Queue(tmp_path / "data", server, request.param)
+
+
+@pytest.fixture
+def world_of(tmp_path: Path, server: Batching) -> WorldOf:
+    """A data directory of so many categories and these assistants, all asked in batches."""
+
+    def make(count: int, *names: str) -> PollingWorld:
+        return PollingWorld(
+            tmp_path / "data", server.forget().url, count, batch=True, names=names or ["GPT"]
+        )
+
+    return make
 
 
 @pytest.fixture
@@ -91,8 +91,8 @@ def test_a_batch_is_begun_followed_and_collected(queue: Queue) -> None:
     queue.tell(looks=1, results="shuffled")
     assert queue.begin().batched == 3
     assert queue.states == ["sent"]
-    files = list((queue.data.directory / "batches").iterdir())
-    assert not any(CANARY.encode() in path.read_bytes() for path in files)
+    [file] = (queue.data.directory / "batches").iterdir()
+    assert CANARY.encode() not in file.read_bytes()
     assert queue.data.spent() == pytest.approx(queue.data.batches()[0].reserved / 1e6)
     assert (queue.follow().polled, queue.data.polls()) == (0, [])
     assert queue.follow().outcomes == {"answered": 3}
@@ -247,14 +247,15 @@ def test_several_batches_that_are_cancelled_at_once_pause_like_one(queue: Queue)
 
 
 def test_a_batch_that_is_late_is_cancelled_and_at_last_given_up(queue: Queue) -> None:
-    """After 26 hours it is to end; after 50 its questions are asked directly."""
+    """After 26 hours it is told once to end; after 50 its questions are asked directly."""
     queue.tell(end="stuck")
     queue.begin()
     reserved = queue.data.batches()[0].reserved / 1e6
     assert queue.follow().wrong == []
     queue.data.later(hours=27)
     assert "is with its provider since 2026-11-20T06:00:00Z" in queue.follow().wrong[0]
-    assert any("cancel" in path for _, path in queue.server.book["asked"])
+    queue.follow()
+    assert sum("cancel" in path for path in queue.server.paths) == 1
     queue.data.later(hours=24)
     queue.follow()
     assert queue.states == ["failed"]
@@ -360,10 +361,10 @@ def test_an_open_batch_weighs_on_every_day(openai: Queue) -> None:
     assert openai.data.spent() == pytest.approx(3 * 0.0022)
 
 
-def test_what_falls_due_bit_by_bit_gathers_for_a_batch(tmp_path: Path, server: Batching) -> None:
+def test_what_falls_due_bit_by_bit_gathers_for_a_batch(world_of: WorldOf, server: Batching) -> None:
     """While one is on its way a server waits for fifty; the command sends what is due."""
-    server.emptied().tell(gpt={"looks": 9})
-    data = PollingWorld(tmp_path / "data", server.url, 120, batch=True, names=["GPT"])
+    data = world_of(120)
+    server.told["gpt"] = {"looks": 9}
     times = [NOW - timedelta(days=7, minutes=-10 * number) for number in range(120)]
     for slug, time in zip(data.slugs, times, strict=True):
         append(data.directory, [answered("GPT", ["X"], rfc3339(time), slug=slug)])
@@ -378,31 +379,31 @@ def test_what_falls_due_bit_by_bit_gathers_for_a_batch(tmp_path: Path, server: B
     assert len(data.polls()) == 120, "nothing was asked directly"
 
 
-def test_while_batches_are_paused_all_is_asked_directly(tmp_path: Path, server: Batching) -> None:
+def test_while_batches_are_paused_all_is_asked_directly(
+    world_of: WorldOf, server: Batching
+) -> None:
     """An unclear create counts as spent: another one at once would, too."""
-    server.emptied().tell(gpt={"create": "lose"})
-    data = PollingWorld(tmp_path / "data", server.url, 3, batch=True, names=["GPT"])
+    data = world_of(3)
+    server.told["gpt"] = {"create": "lose"}
     assert data.due("GPT", slugs=("c-000",)).batched == 0
-    server.tell(gpt={})
+    server.told.clear()
     data.later(hours=5)
     direct = data.due("GPT")
     assert (direct.batched, direct.polled) == (0, 3)
 
 
 def test_a_batch_has_no_more_than_so_many_questions(
-    tmp_path: Path, server: Batching, monkeypatch: pytest.MonkeyPatch
+    world_of: WorldOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is stuck, or reserved at a time, stays small."""
     monkeypatch.setattr("store.polls.batches.MOST_ITEMS", 2)
-    server.emptied()
-    data = PollingWorld(tmp_path / "data", server.url, 3, batch=True, names=["GPT"])
-    assert data.due("GPT").batched == 2
+    assert world_of(3).due("GPT").batched == 2
 
 
-def test_a_late_batch_holds_nothing_back(tmp_path: Path, server: Batching) -> None:
+def test_a_late_batch_holds_nothing_back(world_of: WorldOf, server: Batching) -> None:
     """A queue that is stuck keeps waiting only what is in it."""
-    server.emptied().tell(gpt={"end": "hang"})
-    data = PollingWorld(tmp_path / "data", server.url, 3, batch=True, names=["GPT"])
+    data = world_of(3)
+    server.told["gpt"] = {"end": "hang"}
     assert data.due("GPT", slugs=("c-000",), gathers=True).batched == 1
     assert data.due("GPT", gathers=True).batched == 0
     data.later(hours=27)
@@ -437,10 +438,9 @@ def test_a_batch_of_who_left_is_named_and_collected(openai: Queue) -> None:
     assert session.batches.owners_gone(session.catalogue) == []
 
 
-def test_equal_shares_of_a_limit(tmp_path: Path, server: Batching) -> None:
+def test_equal_shares_of_a_limit(world_of: WorldOf) -> None:
     """Each assistant asks the same categories, as many as the limit pays for all."""
-    server.emptied()
-    data = PollingWorld(tmp_path / "data", server.url, 60, batch=True, names=["GPT", "Claude"])
+    data = world_of(60, "GPT", "Claude")
     results = [data.due(name, run_usd=0.8) for name in ("GPT", "Claude")]
     assert len({result.batched for result in results}) == 1
     assert 0 < results[0].batched < 60
@@ -460,14 +460,6 @@ def test_a_damaged_file_stops_what_may_be_asked_already(openai: Queue) -> None:
     path.unlink()
     append(openai.data.directory, [answered("Claude", ["X"], "2026-11-19T06:00:00Z", slug="c-000")])
     assert openai.data.due("GPT").batched == 3
-
-
-def test_no_file_holds_a_key(openai: Queue) -> None:
-    """Its name alone."""
-    openai.begin()
-    files = list((openai.data.directory / "batches").iterdir())
-    assert files
-    assert not any(CANARY.encode() in path.read_bytes() for path in files)
 
 
 def test_a_batch_that_is_forgotten_meanwhile_is_not_missed(
@@ -498,27 +490,18 @@ def test_a_broken_line_after_days_off_gives_no_batch_up(openai: Queue) -> None:
     assert openai.states == ["failed"]
 
 
-def test_a_late_batch_is_cancelled_once(openai: Queue) -> None:
-    """It is looked at every minute; its provider need not be told so often."""
-    openai.tell(end="stuck")
-    openai.begin()
-    openai.data.later(hours=27)
-    for _ in range(3):
-        openai.follow()
-    assert sum("cancel" in path for _, path in openai.server.book["asked"]) == 1
-
-
 def test_what_no_batch_can_record_is_told(
-    tmp_path: Path, server: Batching, monkeypatch: pytest.MonkeyPatch
+    world_of: WorldOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is sent, and the reason is there, as for questions that are asked directly."""
 
     def refuse(*_: Any) -> None:
         raise HistoryError("history cannot be written: Permission denied")
 
-    data = PollingWorld(tmp_path / "data", server.emptied().url, 60, batch=True)
     monkeypatch.setattr(History, "check_appendable", refuse)
-    assert data.due("GPT").reasons == {"not asked": "history cannot be written: Permission denied"}
+    assert world_of(60).due("GPT").reasons == {
+        "not asked": "history cannot be written: Permission denied"
+    }
 
 
 def test_a_batch_that_is_collected_the_next_day_counts_there(openai: Queue) -> None:

@@ -1,78 +1,52 @@
 """Batches whose process is killed at any moment, at a provider that knows what it bills."""
 
-import json
 import os
 import random
-import subprocess
-import sys
+import signal
+import traceback
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from batching import Batching, serving
 from conftest import Report
 from polling_world import NOW, PollingWorld
-from processes import ROOT, call
-
-from store.text import rfc3339
 
 NAMES = ("GPT", "Claude")
 MICROS = 2200
 """What the provider bills for an answer of a batch."""
 
-
-@contextmanager
-def worker(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """A process that answers lines with lines."""
-    environ = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
-    process = subprocess.Popen(
-        [sys.executable, *command],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env=environ,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def line_from(process: subprocess.Popen[str]) -> str:
-    """What a worker says next."""
-    assert process.stdout
-    return process.stdout.readline().strip()
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 
 class Story:
     """One assistant's batches, one round a week, each of them killed once."""
 
-    def __init__(self, directory: Path, url: str, hand: subprocess.Popen[str]) -> None:
-        self.data = PollingWorld(directory, url, 3, batch=True, daily_usd=100)
-        self.url, self.hand = url, hand
-        self.now: datetime = NOW
+    def __init__(self, directory: Path, server: Batching, name: str) -> None:
+        self.data = PollingWorld(directory, server.url, 3, batch=True, daily_usd=100)
+        self.server, self.name = server, name
         self.kills = self.weeks = 0
 
-    def order(self, do: str, after: float = 0) -> str:
-        """Have something done, to its end or for so long."""
-        assert self.hand.stdin
-        order = {"do": do, "now": rfc3339(self.now), "after": after}
-        self.hand.stdin.write(json.dumps(order) + "\n")
-        self.hand.stdin.flush()
-        outcome = line_from(self.hand)
-        assert outcome in ("done", "died")
-        self.kills += outcome == "died"
-        return outcome
+    def order(self, do: str, after: float = 0) -> None:
+        """Have a child do something, to its end or until an alarm kills it."""
+        child = os.fork()
+        if child == 0:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, after)
+                getattr(self.data, do)(self.name)
+                os._exit(0)
+            except BaseException:  # noqa: BLE001 - a child ends here, whatever it met
+                traceback.print_exc()
+                os._exit(1)
+        _, status = os.waitpid(child, 0)
+        assert status in (0, signal.SIGALRM)
+        self.kills += status == signal.SIGALRM
 
     def bills(self) -> list[str]:
         """The products of all answers that were billed, once every batch has ended."""
-        call(f"{self.url}/finish")
-        bills = call(f"{self.url}/told")["bills"]
-        return [f"Bill {number}" for number in range(1, len(bills) + 1)]
+        self.server.finish()
+        return [f"Bill {number}" for number in range(1, len(self.server.bills) + 1)]
 
     def check(self, before: int) -> None:
         """No answer is recorded twice, none that was downloaded is lost, all is in the ledger."""
@@ -83,7 +57,6 @@ class Story:
         lost = [b for b in self.data.batches() if b.failed_at and b.reserved]
         unrecorded = len(self.bills()) - len(picks)
         assert unrecorded <= 3 * (len(lost) + self.forgotten), "of a batch without a clear create"
-        self.data.now = self.now
         assert self.data.spent() * 1e6 >= MICROS * (len(self.bills()) - before) - 1
 
     forgotten = 0
@@ -93,14 +66,14 @@ class Story:
         """Begin and collect a round, of which one order dies."""
         before = len(self.bills())
         self.weeks += 1
-        self.now = NOW + timedelta(days=8 * self.weeks)  # at six, so that a round is of one day
+        self.data.now = NOW + timedelta(days=8 * self.weeks)  # at six: a round is of one day
         unclear = sum(bool(b.failed_at and b.reserved) for b in self.data.batches())
         if do == "follow":
             self.order("begin")
         self.order(do, after)
         for _ in range(3):
             self.order("follow")
-            self.now += timedelta(minutes=16)
+            self.data.later(minutes=16)
         still = sum(bool(b.failed_at and b.reserved) for b in self.data.batches())
         self.forgotten += max(unclear - still, 0)
         self.check(before)
@@ -109,19 +82,14 @@ class Story:
 def tell(tmp_path: Path, name: str, kills: int, seed: int) -> Story:
     """Kill so often, at random moments of sending and of collecting."""
     draw = random.Random(seed)
-    with worker(["tests/batching.py", str(tmp_path / "book.json")]) as provider:
-        url = f"http://127.0.0.1:{line_from(provider)}"
-        with worker(["tests/dying.py", str(tmp_path / "data"), url, name]) as hand:
-            story = Story(tmp_path / "data", url, hand)
-            weeks = 0
-            while story.kills < kills and weeks < 12 * kills:
-                weeks += 1
-                story.week(draw.choice(("begin", "follow")), draw.uniform(0.001, 0.06))
-            answers = len([poll for poll in story.data.polls() if poll.succeeded])
-            bills = len(story.bills())
+    with serving() as server:
+        story = Story(tmp_path / "data", server, name)
+        while story.kills < kills and story.weeks < 12 * kills:
+            story.week(draw.choice(("begin", "follow")), draw.uniform(0.001, 0.06))
+        answers = len([poll for poll in story.data.polls() if poll.succeeded])
+        bills = len(story.bills())
     assert story.kills >= kills
     assert answers <= bills
-    print(f"{name}: {story.kills} kills, {bills} bills, {answers} recorded")  # noqa: T201
     return story
 
 

@@ -17,13 +17,12 @@ from typing import Any
 import msgspec
 import pytest
 from polling_world import PollingWorld
-from processes import free_port, reached, until
+from processes import reached, until
+from servers import free_port
 
 from store.polls.asking import request_for
-from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.providers import PROVIDERS, queue_of
 from store.polls.providers.provider import Items, Queue, RemoteBatch, Response
-from store.polls.session import Summary
 from store.records import Assistant
 
 AIMOCK = os.environ.get("AIMOCK")
@@ -45,28 +44,12 @@ def running(command: list[str], port: int, look: str) -> Iterator[str]:
             process.kill()
 
 
-def begin(data: PollingWorld, api: str) -> None:
-    """Send all questions in a batch."""
-    session = data.session()
-    summary = Summary()
-    pairs = list(data.pairs(session, NAMES[api]))
-    AssistantBatches(session, pairs[0].assistant, summary).send(pairs, None)
-    assert summary.batched == len(data.slugs)
-
-
-def follow(data: PollingWorld, api: str) -> list[str]:
-    """Look after it; what is wrong."""
-    summary = Summary()
-    follow_batches(data.session(), NAMES[api], summary)
-    return summary.wrong
-
-
 def through(tmp_path: Path, url: str, api: str) -> PollingWorld:
     """Three questions sent in a batch and collected."""
     data = PollingWorld(tmp_path / "data", url, batch=True)
     data.now = datetime.now(UTC)
-    begin(data, api)
-    until(lambda: not follow(data, api) and not data.batches(), 20)
+    assert data.begin(NAMES[api]).batched == 3
+    until(lambda: not data.follow(NAMES[api]).wrong and not data.batches(), 20)
     assert len(data.polls()) == 3
     return data
 
@@ -121,20 +104,30 @@ def items(assistant: Assistant) -> Items:
     return {f"{1:016x}-{n}": body for n, body in enumerate(bodies)}
 
 
-def test_openai_sdk_reads_our_lines_and_we_its_batches() -> None:
-    """Requests fit its parameter types; a batch that it made reads as the right one."""
+def test_openai_sdk_reads_our_lines_in_both_formats() -> None:
+    """They fit its parameter types."""
+    of_responses = sdk("openai.types.responses.response_create_params")
+    of_chat = sdk("openai.types.chat.completion_create_params")
+    for api, path, question in (
+        ("responses", "/v1/responses", of_responses.ResponseCreateParamsNonStreaming),
+        ("chat", "/v1/chat/completions", of_chat.CompletionCreateParamsNonStreaming),
+    ):
+        upload = queue_for(assistant_of(api)).build_upload(items(assistant_of(api)))
+        assert upload
+        lines = [msgspec.json.decode(line) for line in (upload.file or b"").splitlines()]
+        assert [line["url"] for line in lines] == [path] * 2
+        for line in lines:
+            sdk("pydantic").TypeAdapter(question).validate_python(line["body"])
+
+
+def test_openai_sdk_reads_our_batch_and_we_its() -> None:
+    """The request fits its parameter types; a batch that it made reads as the right one."""
     types = sdk("openai.types")
     params, fits = types.batch_create_params.BatchCreateParams, sdk("pydantic").TypeAdapter
 
     assistant = assistant_of("responses")
     queue = queue_for(assistant)
-    question = types.responses.response_create_params.ResponseCreateParamsNonStreaming
     given = items(assistant)
-    upload = queue.build_upload(given)
-    assert upload
-    for line in (upload.file or b"").splitlines():
-        body = msgspec.json.decode(line)["body"]
-        fits(question).validate_python(body)
     made = queue.build_batch(given, "file-1")
     fits(params).validate_python(made.body)
     sample = types.Batch(
@@ -204,16 +197,3 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results() -> None:
     assert outcomes.pop("succeeded") == "hello"
     kinds = {name: getattr(came, "kind", None) for name, came in outcomes.items()}
     assert kinds == {"errored": "rate_limited", "canceled": "interrupted", "expired": "timeout"}
-
-
-def test_openai_sdk_reads_our_lines_of_chat() -> None:
-    """They fit its parameter types."""
-    completions = sdk("openai.types.chat.completion_create_params")
-    fits = sdk("pydantic").TypeAdapter(completions.CompletionCreateParamsNonStreaming)
-    assistant = assistant_of("chat")
-    upload = queue_for(assistant).build_upload(items(assistant))
-    assert upload
-    lines = [msgspec.json.decode(line) for line in (upload.file or b"").splitlines()]
-    assert [line["url"] for line in lines] == ["/v1/chat/completions"] * 2
-    for line in lines:
-        fits.validate_python(line["body"])

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from conftest import Report
-from processes import Provider, flask, polls, served, started, until, write_real
+from processes import flask, polls, served, started, until, write_real
+from replaying import SILENT, Replaying
 
 from store.gunicorn import graceful_timeout
 
@@ -30,23 +31,22 @@ def pairs_of(data: Path) -> Counter[tuple[str, str]]:
     return Counter((poll.slug, poll.model) for poll in polls(data))
 
 
-def until_more_is_asked(asked: Provider) -> None:
+def until_more_is_asked(provider: Replaying) -> None:
     """Wait until a run has sent its first request."""
-    seen = len(asked.seen())
-    until(lambda: len(asked.seen()) > seen)
+    seen = len(provider.seen)
+    until(lambda: len(provider.seen) > seen)
 
 
-def test_killed_fifty_times_nothing_is_lost_or_doubled(tmp_path: Path, asked: Provider) -> None:
+def test_killed_fifty_times_nothing_is_lost_or_doubled(tmp_path: Path, provider: Replaying) -> None:
     """`kill -9` at random moments, then the same command: every pair ends with one record."""
-    data = write_real(tmp_path / "data", asked.url, slugs(600), concurrency=2)
-    asked.follow({model: [{"delay": 0.05, "picks": ["Alpha"]}] for model in MODELS})
-    before = len(asked.seen())
+    data = write_real(tmp_path / "data", provider.url, slugs(600), concurrency=2)
+    provider.follow({model: [{"delay": 0.05, "picks": ["Alpha"]}] for model in MODELS})
     draw = random.Random(50)
     before_kill: set[str] = set()
     kills = 0
     while kills < 50:
         with started(data, "flask", "poll", "--due") as process:
-            until_more_is_asked(asked)
+            until_more_is_asked(provider)
             time.sleep(draw.uniform(0, 0.25))
             process.kill()
             process.wait(10)
@@ -58,7 +58,7 @@ def test_killed_fifty_times_nothing_is_lost_or_doubled(tmp_path: Path, asked: Pr
     assert flask(data, "poll", "--due").returncode == 0
     assert len(pairs_of(data)) == 2400
     assert set(pairs_of(data).values()) == {1}
-    repeats = len(asked.seen()) - before - 2400
+    repeats = len(provider.seen) - 2400
     print(f"{repeats} requests were repeated after 50 kills")  # noqa: T201 - the figure
     at_once = 4 * len(MODELS)
     assert repeats <= 50 * at_once, "only what was asked and not yet recorded is asked again"
@@ -74,16 +74,15 @@ SERVERS = {
 
 @pytest.mark.parametrize("what", SERVERS)
 def test_ended_in_the_middle_of_polls(
-    tmp_path: Path, asked: Provider, report: Report, what: str
+    tmp_path: Path, provider: Replaying, report: Report, what: str
 ) -> None:
     """After SIGTERM every request the provider saw is one record, and the next start goes on.
 
     One provider answers at once, two take 2 s, one never answers.
     """
-    data = write_real(tmp_path / "data", asked.url, slugs(6), concurrency=2)
+    data = write_real(tmp_path / "data", provider.url, slugs(6), concurrency=2)
     slow: list[dict[str, Any]] = [{"delay": 2, "picks": ["Alpha"]}]
-    asked.follow({"gpt": slow, "claude": [{"fault": "silence"}], "gemini": slow})
-    before = len(asked.seen())
+    provider.follow({"gpt": slow, "claude": [SILENT], "gemini": slow})
     told = {"POLL_ENABLED": "1", "POLL_TICK_SECONDS": "0.1"}
     begun = (
         started(data, *SERVERS[what])
@@ -92,13 +91,13 @@ def test_ended_in_the_middle_of_polls(
     )
     with begun as running:
         process = running if isinstance(running, subprocess.Popen) else running[1]
-        until(lambda: Counter(one["model"] for one in asked.seen()[before:])["gpt"] > 2)
+        until(lambda: Counter(one["model"] for one in provider.seen)["gpt"] > 2)
         signalled = time.monotonic()
         process.send_signal(signal.SIGTERM)
         process.wait(60)
         took = time.monotonic() - signalled
     kept = polls(data)
-    sent = Counter((one["model"], one["question"]) for one in asked.seen()[before:])
+    sent = Counter((one["model"], one["question"]) for one in provider.seen)
     assert Counter((poll.model.lower(), poll.question) for poll in kept) == sent
     assert set(sent.values()) == {1}
     outcomes = Counter((poll.model, poll.failure) for poll in kept)
@@ -106,7 +105,7 @@ def test_ended_in_the_middle_of_polls(
     report(f"{what}: gone {took:.1f} s after SIGTERM; {dict(outcomes)}")
     assert took < graceful_timeout
 
-    asked.follow({})
+    provider.follow({})
     assert flask(data, "poll", "--due").returncode == 0
     answered = Counter((poll.slug, poll.model) for poll in polls(data) if poll.failure is None)
     assert len(answered) == 24

@@ -1,16 +1,13 @@
 """A provider that does everything a provider should not, beside two pollers."""
 
-import json
 import random
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,8 +15,8 @@ import pytest
 from builders import edit
 from conftest import Report
 from polling_world import PollingWorld
-from processes import until
-from replaying import answer_text, envelope
+from processes import at_once, until
+from replaying import DROPPED, Handler, Replaying, Step, answer_text, answering, envelope
 
 from store.polls.sending import Limits
 from store.records import Poll
@@ -27,23 +24,21 @@ from store.records import Poll
 DAILY_USD = 0.5
 OVERBILLED = 0.4
 """US dollars that an overbilled answer is said to have cost; about ten times its reserve."""
-KINDS = ("good",) * 40 + (
+MISBEHAVIOUR = (
     "slow", "401", "429", "wait", "500", "malformed", "huge", "truncated", "drip", "drop",
     "overbilling", "clock", "refusal",
 )  # fmt: skip
+BILLED = {"good", "slow", "malformed", "truncated", "overbilling", "refusal"}
 
 
-class Hostile(ThreadingHTTPServer):
+class Hostile(Replaying):
     """The provider; ``now`` is the pollers' time, ``dead`` while nobody can reach it."""
 
-    daemon_threads = True
-    request_queue_size = 128
-
     def __init__(self, seed: int) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__()
+        self.RequestHandlerClass = cast("Any", HostileHandler)
         self.now: Callable[[], datetime] = datetime.now
         self.draw = random.Random(seed)
-        self.mutex = threading.Lock()
         self.requests: list[tuple[datetime, str, str]] = []
         self.billed: Counter[str] = Counter()
         self.is_dead = self.is_healthy = False
@@ -62,63 +57,49 @@ class Hostile(ThreadingHTTPServer):
         connection.getresponse().read()
         connection.close()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: clients hang up."""
+    def step_for(self, model: str, client: Any) -> Step:
+        """Answer as chance will have it."""
+        with self.lock:
+            kind = self.draw.choice(("good",) * 40 + MISBEHAVIOUR)
+            kind = "drop" if self.is_dead else "good" if self.is_healthy else kind
+            moment = self.accepted[client]
+            self.requests.append((moment, model, kind))
+            if kind in BILLED:
+                cost = OVERBILLED if kind == "overbilling" else 0.0044
+                self.billed[f"{moment:%Y-%m-%d}"] += round(cost * 1e6)
+            return self.steps(model)[kind]
+
+    def steps(self, model: str) -> dict[str, Step]:
+        """What each kind of reply is."""
+        body = envelope("chat", answer_text([f"P{self.draw.randrange(9)}"]), model)
+        [choice] = body["choices"]
+        refusal = {"role": "assistant", "content": None, "refusal": "No."}
+        dear = {"prompt_tokens": 1000, "completion_tokens": 39_800}
+        late = format_datetime(self.now() + timedelta(hours=3), usegmt=True)
+        return {
+            "good": {"body": body},
+            "slow": {"body": body, "delay": 0.05},
+            "401": {"status": 401, "body": body},
+            "429": {"status": 429, "body": body},
+            "wait": {"status": 429, "body": body, "headers": {"Retry-After": "7200"}},
+            "500": {"status": 500, "body": body},
+            "malformed": {"body": "{"},
+            "huge": {"body": "x" * 300_000},
+            "truncated": {"body": body | {"choices": [choice | {"finish_reason": "length"}]}},
+            "drip": {"raw": b"HTTP/1.1 200 OK\r\nX: ", "endless": b"a", "seconds": 2},
+            "drop": DROPPED,
+            "overbilling": {"body": body | {"usage": dear}},
+            "clock": {"body": body, "headers": {"Date": late}},
+            "refusal": {"body": body | {"choices": [choice | {"message": refusal}]}},
+        }
 
 
-class Handler(BaseHTTPRequestHandler):
+class HostileHandler(Handler):
     """One question."""
 
-    def log_message(self, *args: Any) -> None:
-        """Say nothing."""
-
-    def do_POST(self) -> None:
-        """Answer as chance will have it."""
-        server = cast("Hostile", self.server)
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with server.mutex:
-            kind = "good" if server.is_healthy else server.draw.choice(KINDS)
-            kind = "drop" if server.is_dead else kind
-            moment = server.accepted[self.client_address]
-            server.requests.append((moment, body["model"], kind))
-            if kind in ("good", "slow", "malformed", "truncated", "overbilling", "refusal"):
-                cost = OVERBILLED if kind == "overbilling" else 0.0044
-                server.billed[f"{moment:%Y-%m-%d}"] += round(cost * 1e6)
-        with suppress(OSError):
-            self.answer(kind, body["model"], server)
-
-    def answer(self, kind: str, model: str, server: Hostile) -> None:
-        """Send what this kind of reply is."""
-        self.close_connection = True
-        if kind == "drop":
-            return
-        if kind == "drip":
-            self.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
-            for _ in range(20):
-                self.wfile.write(b"a")
-                time.sleep(0.1)
-            return
-        status = {"401": 401, "429": 429, "wait": 429, "500": 500}.get(kind, 200)
-        headers = {"Retry-After": "7200"} if kind == "wait" else {}
-        if kind == "clock":
-            date = server.now() + timedelta(hours=3)
-            status, headers = 200, {"Date": format_datetime(date, usegmt=True)}
-        time.sleep(0.05 if kind == "slow" else 0)
-        envelope_ = envelope("chat", answer_text([f"P{server.draw.randrange(9)}"]), model)
-        choice = envelope_["choices"][0]
-        if kind == "truncated":
-            choice["finish_reason"] = "length"
-        if kind == "refusal":
-            choice["message"] = {"role": "assistant", "content": None, "refusal": "No."}
-        if kind == "overbilling":
-            envelope_["usage"] = {"prompt_tokens": 1000, "completion_tokens": 39_800}
-        raw = json.dumps(envelope_).encode()
-        raw = b"x" * 300_000 if kind == "huge" else b"{" if kind == "malformed" else raw
-        self.send_response_only(status)
-        for name, value in {"Content-Length": str(len(raw)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(raw)
+    def take_step(self, model: str) -> Step:
+        """What the provider does to who asks."""
+        return cast("Hostile", self.server).step_for(model, self.client_address)
 
 
 def poll_on(data: PollingWorld, server: Hostile, is_begun: Callable[[], bool], number: int) -> None:
@@ -140,10 +121,14 @@ TURNS = threading.Lock(), threading.Lock()
 
 def tell(tmp_path: Path, questions: int) -> tuple[Hostile, PollingWorld]:
     """Poll until so many questions were asked, then until a healthy provider has answered all."""
-    server = Hostile(41)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_address[1]}"
-    data = PollingWorld(tmp_path / "data", url, 15, api="chat", concurrency=2, daily_usd=DAILY_USD)
+    with Hostile(41) as server, answering(server):
+        data = poll(tmp_path / "data", server, questions)
+    return server, data
+
+
+def poll(directory: Path, server: Hostile, questions: int) -> PollingWorld:
+    """Take turns with two pollers, then heal the provider."""
+    data = PollingWorld(directory, server.url, 15, api="chat", concurrency=2, daily_usd=DAILY_USD)
     edit(data.directory / "site.json", poll_every_days=2)
     data.limits = Limits(attempts=1, total=0.4, size=200_000)
     server.now = lambda: data.now
@@ -152,11 +137,7 @@ def tell(tmp_path: Path, questions: int) -> tuple[Hostile, PollingWorld]:
         server.is_dead = questions * 0.4 < len(server.requests) < questions * 0.45
         return len(server.requests) < questions
 
-    threads = [threading.Thread(target=poll_on, args=(data, server, is_begun, n)) for n in (0, 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(partial(poll_on, data, server, is_begun, number) for number in (0, 1)))
     server.is_healthy, server.is_dead = True, False
     for _ in range(12):
         server.accept_all()
@@ -164,9 +145,7 @@ def tell(tmp_path: Path, questions: int) -> tuple[Hostile, PollingWorld]:
         for name in ("GPT", "Claude", "Gemini", "Grok"):
             data.due(name, most=1000)
     server.accept_all()
-    server.shutdown()
-    server.server_close()
-    return server, data
+    return data
 
 
 def end_of(since: str, polls: list[Poll]) -> str:

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 from polling_world import CANARY, NOW, PollingWorld
-from processes import until
-from raw_provider import raw_provider
-from replaying import Replaying, Step, answer_text, envelope
+from processes import at_once, until
+from replaying import CUT, DROPPED, Replaying, Step, answer_text, envelope
 
 from store.history import History, HistoryError
 from store.polls import answers
@@ -60,7 +59,6 @@ def test_a_turn_is_so_long(session: PollingWorld, provider: Replaying) -> None:
 def test_no_more_are_under_way_than_an_assistant_takes(tmp_path: Path, provider: Replaying) -> None:
     """So many at once, and the next when one came back."""
     provider.follow({"gpt": [{"gate": "shut", "picks": ["A"]}]})
-    provider.seen.clear()
     session = PollingWorld(tmp_path / "data", provider.url, 6, concurrency=2)
     turn = threading.Thread(target=session.due)
     turn.start()
@@ -72,11 +70,7 @@ def test_no_more_are_under_way_than_an_assistant_takes(tmp_path: Path, provider:
 
 def test_two_pollers_never_ask_the_same(session: PollingWorld, provider: Replaying) -> None:
     """Who comes second reads what is due after the first has let go."""
-    threads = [threading.Thread(target=session.due) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[session.due] * 4)
     assert len(provider.seen) == len(session.polls()) == 3
 
 
@@ -120,7 +114,7 @@ def test_no_question_goes_through_a_wait_that_the_provider_set(
         ({"status": 500, "body": {}}, "http"),
         ({"text": "no JSON"}, "parse"),
         ({"text": ""}, "empty"),
-        ({"fault": "drop"}, "network"),
+        (DROPPED, "network"),
     ],
 )
 def test_ten_failures_of_any_kind_pause(
@@ -141,8 +135,7 @@ def test_ten_failures_of_any_kind_pause(
 
 def test_an_answer_between_begins_the_count_anew(tmp_path: Path, provider: Replaying) -> None:
     """Nine failures, an answer, nine failures: no pause."""
-    cut = {"fault": "cut"}
-    provider.follow({"gpt": [cut] * 9 + [{"picks": ["A"]}] + [cut] * 9 + [{"picks": ["A"]}]})
+    provider.follow({"gpt": [CUT] * 9 + [{"picks": ["A"]}] + [CUT] * 9 + [{"picks": ["A"]}]})
     session = PollingWorld(tmp_path / "data", provider.url, 20, concurrency=1)
     session.limits = Limits(attempts=1)
     summary = session.due()
@@ -158,7 +151,6 @@ def test_a_limit_of_money_is_used_up_and_not_passed(session: PollingWorld) -> No
 
 def test_the_parts_of_a_limit_are_equal(tmp_path: Path, provider: Replaying) -> None:
     """Who answers fast gets no more than the others: a fourth of it, with four to ask."""
-    provider.follow({})
     alone = PollingWorld(tmp_path / "a", provider.url, 20, concurrency=1).ask("GPT", run_usd=0.08)
     one = PollingWorld(tmp_path / "b", provider.url, 20, concurrency=1).due("GPT", run_usd=0.32)
     assert alone.limit == "--max-usd 0.08 is reached"
@@ -195,7 +187,6 @@ def test_a_limit_is_shared_among_those_that_can_be_asked(
 def test_a_stop_records_what_was_sent_and_nothing_else(tmp_path: Path, provider: Replaying) -> None:
     """What is on its way is one ``interrupted`` record each; the others leave none."""
     provider.follow({"gpt": [{"gate": "never"}]})
-    provider.seen.clear()
     session = PollingWorld(tmp_path / "data", provider.url, 6, concurrency=2)
     turn = threading.Thread(target=session.due)
     turn.start()
@@ -206,14 +197,13 @@ def test_a_stop_records_what_was_sent_and_nothing_else(tmp_path: Path, provider:
     provider.gate("never").set()
 
 
-def test_a_provider_that_drips_is_given_up(tmp_path: Path) -> None:
+def test_a_provider_that_drips_is_given_up(tmp_path: Path, provider: Replaying) -> None:
     """Headers without end keep no poll alive beyond its time, and no process."""
-    with raw_provider() as dripping:
-        dripping.reply, dripping.endless = b"HTTP/1.1 200 OK\r\nX-Slow: ", b"a"
-        session = PollingWorld(tmp_path / "data", dripping.url, 1)
-        session.limits = Limits(attempts=1, total=0.1)
-        assert session.due().outcomes == {"timeout": 1}
-        assert all(t.daemon for t in threading.enumerate() if t.name.startswith("poll GPT"))
+    provider.follow({"gpt": [{"raw": b"HTTP/1.1 200 OK\r\nX-Slow: ", "endless": b"a"}]})
+    session = PollingWorld(tmp_path / "data", provider.url, 1)
+    session.limits = Limits(attempts=1, total=0.1)
+    assert session.due().outcomes == {"timeout": 1}
+    assert all(t.daemon for t in threading.enumerate() if t.name.startswith("poll GPT"))
     assert session.polls()[0].error == "The poll took over 0.1 seconds."
 
 
@@ -240,7 +230,6 @@ def test_a_clock_that_does_not_fit_the_providers_asks_nothing_more(
     date = format_datetime(NOW + timedelta(hours=hours), usegmt=True)
     body = envelope("responses", answer_text(["A"]), "gpt")
     provider.follow({"gpt": [{"body": body, "headers": {"Date": date}}]})
-    provider.seen.clear()
     session = PollingWorld(tmp_path / "data", provider.url, concurrency=1)
     summary = session.due()
     assert (len(provider.seen) == 1, bool(summary.fault)) == (pauses, pauses)
@@ -254,6 +243,7 @@ def test_a_clock_that_was_never_set_asks_nobody(session: PollingWorld) -> None:
     """It says 1970, and would date answers so, invented ones too."""
     file = session.directory / "models.json"
     file.write_text(file.read_text().replace('"responses"', '"sample"'))
-    summary = session.ask("GPT", at=lambda: datetime.fromtimestamp(0, NOW.tzinfo))
+    session.now = datetime.fromtimestamp(0, NOW.tzinfo)
+    summary = session.ask("GPT")
     assert (summary.polled, "nothing is sent" in str(summary.fault)) == (0, True)
     assert session.polls() == []

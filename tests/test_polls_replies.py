@@ -3,10 +3,8 @@
 import gzip
 import json
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -14,8 +12,8 @@ import pytest
 from builders import category
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from raw_provider import RawProvider, raw_provider
-from replaying import answer_text, envelope
+from polling_world import budget
+from replaying import Replaying, answer_text, envelope, serving
 
 from store.line_codec import decode_line, encode_line
 from store.polls.asking import UNEXPECTED, ask, estimate_reserve, poll_of
@@ -24,7 +22,7 @@ from store.polls.due import Pair
 from store.polls.providers import PROVIDERS
 from store.polls.providers.provider import Reply
 from store.polls.sending import Limits, Sender
-from store.polls.spending import Budget, Charge, micros
+from store.polls.spending import Charge, micros
 from store.records import Assistant, Poll
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
@@ -36,20 +34,21 @@ TOTAL = 60
 class PollSession:
     """A provider that sends the bytes it is given, and one question at a time."""
 
-    def __init__(self, provider: RawProvider) -> None:
+    def __init__(self, provider: Replaying) -> None:
         self.provider = provider
 
     def poll(self, api: str, reply: bytes) -> tuple[Poll, float | None]:
         """What one question comes to and its pause; it can be recorded and read back."""
-        self.provider.reply = reply
+        self.provider.follow({"m": [{"raw": reply}]})
+        self.provider.seen.clear()
         prices = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
         line = {"api": api, "base_url": self.provider.url, "model": "m"}
         fields: dict[str, Any] = {"rpm": 1_000_000, **line, **prices}
         who = Assistant(name="A", **fields)
         limits, clock = Limits(total=TOTAL, attempts=1), Clock(lambda: NOW)
         sender = Sender(who, threading.Event(), secret=CANARY, limits=limits, clock=clock)
-        budget = Budget(Path(), lambda: "2026-11-20", lambda _: Counter(), run_usd=100)
-        charge = Charge(budget, estimate_reserve(who, category().question))
+        purse = budget(100)
+        charge = Charge(purse, estimate_reserve(who, category().question))
         assert charge.reserve()
         answer = ask(Pair("c", category(), who), sender, charge)
         assert isinstance(answer, Reply)
@@ -58,9 +57,9 @@ class PollSession:
         assert decode_line(encoded[:-1]) == poll
         assert CANARY.encode() not in encoded
         if poll.usage:
-            assert budget.run_spent.total() >= micros(poll.usage.usd or 0)
+            assert purse.run_spent.total() >= micros(poll.usage.usd or 0)
         else:
-            assert 0 <= budget.run_spent.total() <= 10 * 1e6
+            assert 0 <= purse.run_spent.total() <= 10 * 1e6
         assert poll.latency_ms is None or poll.latency_ms < 1000 * (TOTAL + 5)
         assert poll.failure != "interrupted"
         return poll, answer.pause
@@ -69,7 +68,7 @@ class PollSession:
 @pytest.fixture(scope="module")
 def session() -> Iterator[PollSession]:
     """One provider for all of them."""
-    with raw_provider() as provider:
+    with serving() as provider:
         yield PollSession(provider)
 
 

@@ -51,21 +51,14 @@ def test_a_key_is_looked_up_by_its_name() -> None:
             {"base_url": None, "model": None},
             "A, models.json: this assistant lacks base_url and model, which its api needs",
         ),
-        (
-            {"KEY": "a b"},
-            {"key_env": "KEY"},
-            "A: the environment variable KEY does not hold an API key: ",
-        ),
-        (
-            {"KEY": "a\nb"},
-            {"key_env": "KEY"},
-            "A: the environment variable KEY does not hold an API key: ",
-        ),
-        (
-            {"KEY": "schlüssel"},
-            {"key_env": "KEY"},
-            "A: the environment variable KEY does not hold an API key: ",
-        ),
+        *[
+            (
+                {"KEY": value},
+                {"key_env": "KEY"},
+                "A: the environment variable KEY does not hold an API key: ",
+            )
+            for value in ("a b", "a\nb", "schlüssel")
+        ],
         (
             {},
             {"base_url": "https://api.example/v1/chat/completions"},

@@ -4,15 +4,14 @@ import itertools
 import socket
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator
 from http import HTTPStatus
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from replaying import Replaying, answer_text, serving
+from polling_world import budget
+from processes import at_once
+from replaying import CUT, DROPPED, HUGE, SILENT, Replaying, Step, answer_text
 
 from store.polls.answers import Prompt
 from store.polls.providers import PROVIDERS
@@ -23,14 +22,8 @@ from store.records import Assistant, Failure
 
 CHAT = PROVIDERS["chat"]
 GOOD = {"picks": ["Alpha"]}
+PRICES = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
 RATE = {"error": {"message": "Slow down", "code": "rate_limit_exceeded"}}
-
-
-@pytest.fixture
-def provider() -> Iterator[Replaying]:
-    """A provider on a thread of the test's own process."""
-    with serving() as server:
-        yield server
 
 
 class Waits(threading.Event):
@@ -79,11 +72,6 @@ def sender(stop: threading.Event, *, rpm: int = 1_000_000, **options: Any) -> Se
     return Sender(who, stop, **{"random": Steady(), **options})
 
 
-def budget(run_usd: float | None = None) -> Budget:
-    """The ledger of one run, with a limit or without."""
-    return Budget(Path(), lambda: "2026-11-24", lambda _: Counter(), run_usd=run_usd)
-
-
 def send(to: Replaying, by: Sender, purse: Budget | None = None, **fields: Any) -> Reply | None:
     """Send one question; nothing when its cost does not fit."""
     who = by.assistant = assistant(to, **fields)
@@ -95,9 +83,21 @@ def send(to: Replaying, by: Sender, purse: Budget | None = None, **fields: Any) 
 
 def outcome(sent: Reply | None) -> tuple[str, int]:
     """The failure kind, or "answered", and the number of attempts."""
-    assert isinstance(sent, Reply), sent
-    held = sent.outcome
-    return (held.kind if isinstance(held, Failure) else "answered"), sent.attempts
+    held = checked(sent).outcome
+    return (held.kind if isinstance(held, Failure) else "answered"), checked(sent).attempts
+
+
+def checked(sent: Reply | None) -> Reply:
+    """The reply to what was sent."""
+    assert sent is not None
+    return sent
+
+
+def failure(sent: Reply | None) -> Failure:
+    """Why what was sent was not answered."""
+    held = checked(sent).outcome
+    assert isinstance(held, Failure)
+    return held
 
 
 def test_who_rests_sends_nothing_not_even_a_retry(provider: Replaying) -> None:
@@ -116,8 +116,7 @@ def test_who_rests_sends_nothing_not_even_a_retry(provider: Replaying) -> None:
 
 def test_a_good_answer_is_sent_once(provider: Replaying) -> None:
     """One request, its key in the header, the envelope read back with how long it took."""
-    sent = send(provider, sender(Waits()))
-    assert isinstance(sent, Reply)
+    sent = checked(send(provider, sender(Waits())))
     assert sent.outcome == answer_text(["Alpha", "Beta", "Gamma"])
     assert (sent.attempts, sent.pause) == (1, None)
     assert 0 <= (sent.latency_ms or 0) < 60_000
@@ -166,9 +165,8 @@ def test_what_will_not_pass_is_sent_once(
     provider.follow({"m": [step, GOOD]})
     stop = Waits()
     by = sender(stop)
-    sent = send(provider, by)
+    sent = checked(send(provider, by))
     assert outcome(sent) == (kind, 1)
-    assert isinstance(sent, Reply)
     assert (sent.pause, stop.seconds, len(provider.seen)) == (pause, [], 1)
     # its other threads heed the pause
     assert (send(provider, by) is None) is (pause is not None)
@@ -235,8 +233,7 @@ def test_a_long_hint_rests_the_assistant(provider: Replaying, attempt: int) -> N
     provider.follow({"m": [*steps, long]})
     sent = send(provider, sender(Waits()))
     assert outcome(sent) == ("rate_limited", attempt)
-    assert isinstance(sent, Reply)
-    assert sent.pause == 121
+    assert checked(sent).pause == 121
 
 
 def test_a_held_line_holds_for_every_thread(provider: Replaying) -> None:
@@ -281,17 +278,15 @@ def test_x_should_retry_is_honoured(
     assert outcome(send(provider, sender(Waits())))[1] == attempts
 
 
-@pytest.mark.parametrize("fault", ["drop", "garble", "cut"])
-def test_a_broken_line_is_tried_again(provider: Replaying, fault: str) -> None:
+@pytest.mark.parametrize("fault", [DROPPED, CUT, {"raw": b"\x00\xff not HTTP\r\n\r\n"}])
+def test_a_broken_line_is_tried_again(provider: Replaying, fault: Step) -> None:
     """A dropped, garbled or cut connection is ``network``, and may answer the next time."""
-    provider.follow({"m": [{"fault": fault}, GOOD]})
+    provider.follow({"m": [fault, GOOD]})
     assert outcome(send(provider, sender(Waits()))) == ("answered", 2)
-    provider.follow({"m": [{"fault": fault}]})
+    provider.follow({"m": [fault]})
     sent = send(provider, sender(Waits()))
     assert outcome(sent) == ("network", 4)
-    assert isinstance(sent, Reply)
-    assert isinstance(sent.outcome, Failure)
-    assert "127.0.0.1" not in sent.outcome.error
+    assert "127.0.0.1" not in failure(sent).error
 
 
 @pytest.mark.parametrize(
@@ -308,7 +303,7 @@ def test_an_unreachable_or_impossible_address_is_network(url: str) -> None:
 
 def test_silence_is_a_timeout_and_retried_once(provider: Replaying) -> None:
     """What counts is how often the provider was silent, not how often it was asked."""
-    provider.follow({"m": [{"status": 500}, {"fault": "silence"}]})
+    provider.follow({"m": [{"status": 500}, SILENT]})
     assert outcome(send(provider, sender(Waits(), limits=Limits(read=0.2)))) == ("timeout", 3)
 
 
@@ -322,19 +317,15 @@ def test_a_reply_at_the_deadline_counts(provider: Replaying) -> None:
 
     sent = send(provider, sender(threading.Event(), elapsed=clock))
     assert outcome(sent) == ("answered", 1)
-    assert isinstance(sent, Reply)
-    assert sent.latency_ms == 600_000
+    assert checked(sent).latency_ms == 600_000
 
 
 def test_a_huge_reply_is_refused(provider: Replaying) -> None:
     """Reading stops at the size limit; the failure is ``http`` and not retried."""
-    provider.follow({"m": [{"fault": "huge"}]})
+    provider.follow({"m": [HUGE]})
     sent = send(provider, sender(Waits(), limits=Limits(size=100_000)))
     assert outcome(sent) == ("http", 1)
-    assert isinstance(sent, Reply)
-    assert isinstance(sent.outcome, Failure)
-    assert sent.outcome.error == "The reply is larger than 100,000 bytes."
-    assert not provider.seen[0]["sent"], "the rest was read all the same"
+    assert failure(sent).error == "The reply is larger than 100,000 bytes."
 
 
 class Stopped(threading.Event):
@@ -359,11 +350,8 @@ def test_stop_ends_a_wait_to_retry(provider: Replaying, step: dict[str, Any]) ->
     provider.follow({"m": [step]})
     sent = send(provider, sender(Stopped()))
     assert outcome(sent) == ("interrupted", 1)
-    assert isinstance(sent, Reply)
-    assert sent.outcome == Failure(
-        "interrupted", "The poll was stopped while it waited to ask again."
-    )
-    assert 0 <= (sent.latency_ms or 0) < 60_000
+    assert failure(sent).error == "The poll was stopped while it waited to ask again."
+    assert 0 <= (checked(sent).latency_ms or 0) < 60_000
     assert len(provider.seen) == 1
 
 
@@ -400,12 +388,8 @@ def test_hundreds_of_threads_share_one_pace() -> None:
             pace.wait(stop)
             times.append(time.monotonic())
 
-    threads = [threading.Thread(target=take) for _ in range(40)]
     start = time.monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[take] * 40)
     assert len(times) == 200
     assert max(times) - start >= 198 / 1000
 
@@ -455,11 +439,8 @@ def test_a_body_that_is_not_as_encoded_is_no_fault_of_the_line(provider: Replayi
     """The provider was reached, and may have been paid: the failure says what it sent."""
     provider.follow({"m": [{"body": GOOD, "headers": {"Content-Encoding": "gzip"}}]})
     sent = send(provider, sender(Waits()))
-    assert isinstance(sent, Reply)
-    failure = sent.outcome
-    assert isinstance(failure, Failure)
-    assert failure.kind == "http"
-    assert "Content-Encoding" in failure.error
+    assert failure(sent).kind == "http"
+    assert "Content-Encoding" in failure(sent).error
 
 
 def test_a_key_in_a_reply_is_taken_out(provider: Replaying) -> None:
@@ -470,7 +451,6 @@ def test_a_key_in_a_reply_is_taken_out(provider: Replaying) -> None:
     }
     provider.follow({"m": [step]})
     sent = send(provider, sender(Waits(), secret="sk-canary"))  # noqa: S106 - a canary
-    assert isinstance(sent, Reply)
     assert "sk-canary" not in repr(sent)
     assert repr(sent).count("[redacted]") == 2
 
@@ -512,12 +492,11 @@ def test_each_request_has_a_connection_of_its_own(provider: Replaying) -> None:
 
 def test_a_cap_forbids_an_attempt_and_ends_retrying(provider: Replaying) -> None:
     """What does not fit under the cap is not sent; a retry that does not fit leaves its failure."""
-    prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
-    assert send(provider, sender(Waits()), budget(0), **prices) is None
+    assert send(provider, sender(Waits()), budget(0), **PRICES) is None
     assert provider.seen == []
-    provider.follow({"m": [{"fault": "cut"}]})
+    provider.follow({"m": [CUT]})
     account = budget(0.006)
-    assert outcome(send(provider, sender(Waits()), account, **prices)) == ("network", 1)
+    assert outcome(send(provider, sender(Waits()), account, **PRICES)) == ("network", 1)
     assert 4000 <= account.run_spent.total() <= 6000, (
         "an attempt of unknown cost counts as what it could cost"
     )
@@ -525,15 +504,14 @@ def test_a_cap_forbids_an_attempt_and_ends_retrying(provider: Replaying) -> None
 
 def test_what_is_not_sent_costs_nothing(provider: Replaying) -> None:
     """Stopped before it left, or left out since its assistant rests: the reservation is back."""
-    prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
     stopped, account = threading.Event(), budget(1)
     stopped.set()
-    assert send(provider, sender(stopped), account, **prices) is None
+    assert send(provider, sender(stopped), account, **PRICES) is None
     assert account.run_spent.total() == 0
     provider.follow({"m": [{"status": 401}]})
     resting = sender(Waits())
-    assert outcome(send(provider, resting, account, **prices)) == ("auth", 1)
-    assert send(provider, resting, account, **prices) is None
+    assert outcome(send(provider, resting, account, **PRICES)) == ("auth", 1)
+    assert send(provider, resting, account, **PRICES) is None
     assert account.run_spent.total() == 0
 
 
@@ -551,7 +529,7 @@ def test_the_whole_poll_has_one_deadline_from_its_first_attempt(provider: Replay
     [
         ({"status": 400}, 0),
         ({"status": 500}, 0),
-        ({"fault": "huge"}, None),
+        (HUGE, None),
         ({"body": "<>"}, None),
         (GOOD, 700 * 2 + 300 * 10),
     ],

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from processes import ROOT
+from processes import ROOT, at_once
 
 from store.polls.locks import DamagedFileError
 from store.polls.providers.provider import Reply, Tokens
@@ -284,11 +283,7 @@ def test_threads_cannot_overdraw_the_day(tmp_path: Path) -> None:
         budget = day.budget(tmp_path)
         taken.extend(reserve for _ in range(5) if (reserve := budget.reserve(30)))
 
-    threads = [threading.Thread(target=take) for _ in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[take] * 20)
     assert len(taken) == 33
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 import pytest
 from builders import answered, app_over, append, output, withhold, write_data
-from processes import free_port, until
+from processes import until
+from servers import free_port
 
 from store.publishing import uploads
 from store.publishing.trees import TreeManifest

@@ -33,7 +33,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import servers
 from builders import answered
-from processes import CANARY, provider
+from processes import CANARY
 
 from store.store import Store
 
@@ -114,31 +114,23 @@ def polling_real(directory: Path) -> Iterator[None]:
     """Poll every category meanwhile, each assistant at a provider that takes a second."""
     file = directory / "models.json"
     sample = file.read_bytes()
-    with provider() as replies:
-        models = [
-            {
-                "name": model["name"],
-                "api": "chat",
-                "model": model["name"],
-                "base_url": f"{replies.url}/v1",
-                "key_env": "POLL_TEST_KEY",
-                "usd_per_million_input": 2,
-                "usd_per_million_output": 10,
-            }
-            for model in json.loads(sample)["models"]
-        ]
-        replies.follow(
-            {
-                model["model"]: [{"picks": ["Alpha", "Beta", "Gamma"], "delay": 1}]
-                for model in models
-            }
-        )
+    names = [model["name"] for model in json.loads(sample)["models"]]
+    slow = [{"picks": ["Alpha", "Beta", "Gamma"], "delay": 1}]
+    command = [sys.executable, str(servers.ROOT / "tests/replaying.py")]
+    command.append(json.dumps(dict.fromkeys(names, slow)))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as replies:
+        assert replies.stdout
+        url = f"http://127.0.0.1:{replies.stdout.readline().strip()}/v1"
+        common = {"api": "chat", "base_url": url, "key_env": "POLL_TEST_KEY"}
+        prices = {"usd_per_million_input": 2, "usd_per_million_output": 10}
+        models = [{"name": name, "model": name, **common, **prices} for name in names]
         file.write_text(json.dumps({"version": 1, "models": models}))
         try:
             with polling(directory):
                 yield
         finally:
             file.write_bytes(sample)
+            replies.kill()
 
 
 def waits(port: int) -> tuple[float, float]:
