@@ -134,11 +134,22 @@ def owned(home: Path, command: str) -> Iterator[Directory]:
 def _sync(tree: Path) -> None:
     """Let what is new in a tree survive a power cut: folders, and files that are no hard links."""
     for folder, _, names in os.walk(tree):
-        for path in (Path(folder, name) for name in names):
-            if path.stat().st_nlink == 1:
-                with path.open("rb") as file:
-                    os.fsync(file)
-        sync_directory(Path(folder))
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for name in names:
+                if os.stat(name, dir_fd=handle).st_nlink == 1:
+                    _sync_file(name, handle)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _sync_file(name: str, folder: int) -> None:
+    file = os.open(name, os.O_RDONLY, dir_fd=folder)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 SUMS = "SHA256SUMS"
