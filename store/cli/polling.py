@@ -145,8 +145,7 @@ def poll(  # noqa: PLR0913 - a command's options
     polling = PollingReader(history, Clock((lambda: at) if at else utc_now))
     record = partial(append, history, catalogue)
     if due and samples:
-        rounds = {"samples_per_round": samples, "samples_at_first": samples}
-        catalogue = replace(catalogue, site=replace(catalogue.site, **rounds))
+        catalogue = _with_samples(catalogue, samples)
     chosen = _assistants(catalogue, models)
     session = PollSession(settings, catalogue, polling, record, threading.Event(), max_usd)
     if at and any(assistant.api != "sample" for assistant in session.catalogue.assistants):
@@ -232,6 +231,12 @@ def _certainties() -> Mapping[str, Certainty]:
     """Return how sure rankings are; one of an older wording says nothing of the present one."""
     boards = current_app.extensions["store"].snapshot.leaderboards
     return {slug: board.certainty for slug, board in boards.items() if not board.next_question}
+
+
+def _with_samples(catalogue: Catalogue, samples: int) -> Catalogue:
+    """Return the catalogue with so many answers in each series, whatever site.json says."""
+    site = replace(catalogue.site, samples_per_round=samples, samples_at_first=samples)
+    return replace(catalogue, site=site)
 
 
 def _catalogue(directory: Path) -> Catalogue:
