@@ -35,7 +35,7 @@ class LineIndex(Struct, frozen=True):
     ``models`` are the present names of those who were asked, ``ids`` the polls' ids as numbers.
     ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets, ``line`` counts from 1.
     ``withheld`` has by position why a line is withheld, ``outcomes`` a count by model and outcome,
-    as recorded, withheld or not;    ``invented`` counts the polls of sample assistants.
+    as recorded, withheld or not; ``invented`` counts the polls of sample assistants.
     ``open_entries`` are those by which lines of open days would be closed.
     """
 

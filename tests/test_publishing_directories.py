@@ -9,6 +9,8 @@ import pytest
 from builders import answered, contents, output, write_data
 from processes import ROOT
 
+from store.publishing.directories import basis_of
+
 HOLD = """
 import sys
 from pathlib import Path
@@ -100,6 +102,18 @@ def test_a_linked_directory_keeps_its_tree(data: Path, tmp_path: Path, writing: 
     for _ in range(2):
         output(data, writing, str(link))
         assert any((link / "current").iterdir())
+
+
+def test_code_that_is_linked_is_looked_at(data: Path, tmp_path: Path) -> None:
+    """Wherever a module is, an update of it makes what was written before outdated."""
+    (tmp_path / "checkout").mkdir()
+    module = tmp_path / "elsewhere.py"
+    (tmp_path / "checkout/app.py").symlink_to(module)
+    digests = set()
+    for code in ("one = 1", "two = 2"):
+        module.write_text(code)
+        digests.add(basis_of(tmp_path / "checkout", data))
+    assert len(digests) == 2
 
 
 @pytest.fixture

@@ -191,9 +191,11 @@ def basis_of(checkout: Path, data: Path, *settings: object) -> str:
     """Return the digest of all that answers follow from: code, packages, data files, settings."""
     made_by = (sys.version, zlib.ZLIB_RUNTIME_VERSION, _packages(), settings)
     total = sha256(repr(made_by).encode())
-    for home, paths in ((checkout, _code(checkout)), (data, _data(data))):
-        for path in paths:
-            total.update(f"{path} {_digest(path, home)}\n".encode())
+    for path in _code(checkout):  # a module may be a link to anywhere, and is run all the same
+        target = path.resolve()
+        total.update(f"{path} {_digest(target, target.parent)}\n".encode())
+    for path in _data(data):
+        total.update(f"{path} {_digest(path, data)}\n".encode())
     return total.hexdigest()
 
 

@@ -37,6 +37,7 @@ _SPAN = re.compile(r"\b(?:month|week)\b", re.IGNORECASE)
 """Spans of time in words; each ends with the newest answer, for no answer depends on the clock."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = re.compile(rf"\b(?:since|in) ({MONTH})(?: (\d{{4}}))?\b", re.IGNORECASE)
+"""A month from which on news is asked for, as in "since October" and "in May 2026"."""
 _BEFORE_NAMES = frozenset(
     ("Are", "Best", "Does", "How", "Is", "The", "What", "Which", "Who", "Why")
 )

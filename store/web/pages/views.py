@@ -134,8 +134,12 @@ def search(view: View, query: SearchPageQuery) -> dict[str, Any]:
     pair = lookup.compared_products(query.q, view)
     is_exact = any(hit.match == "exact" for hit in results.categories)
     unknown = [] if pair or is_exact else lookup.unknown_names(query.q, view)
-    found = {"results": results, "pair": pair, "unknown": unknown}
-    return {**found, "may_be_kept": hits.is_final}
+    return {
+        "results": results,
+        "pair": pair,
+        "unknown": unknown,
+        "may_be_kept": hits.is_final,
+    }
 
 
 def _letter(board: Leaderboard) -> str:
