@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from email.utils import format_datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from builders import answered, append, command
 from polling_world import CANARY, NOW, PollingWorld
 
 from store.history import History, HistoryError
+from store.polls.batch_files import BatchFiles
 from store.polls.session import CANCELLED, IN_BATCH, Summary
+from store.polls.spending import Budget
 from store.text import rfc3339
 
 WorldOf = Callable[..., PollingWorld]
@@ -104,6 +107,41 @@ def test_a_batch_is_begun_followed_and_collected(queue: Queue) -> None:
     assert {p.usage.usd for p in polls if p.usage} == {0.0022}
     assert queue.data.spent() == pytest.approx(3 * 0.0022)
     assert all(poll.notes[0].startswith("batch ") for poll in polls)
+
+
+STEPS = [(History, "append", nth) for nth in (1, 2, 3)] + [
+    (BatchFiles, "forget", 1),
+    (BatchFiles, "forget_failures", 1),
+    (Budget, "settle_batch", 1),
+]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("owner", "step", "nth"), STEPS)
+def test_collecting_that_ends_at_any_step_is_finished_later(
+    openai: Queue, monkeypatch: pytest.MonkeyPatch, owner: type, step: str, nth: int, when: str
+) -> None:
+    """Every answer is recorded once, and the ledger has what all of them cost."""
+    openai.begin()
+    calls, real = count(1), getattr(owner, step)
+
+    def ending(*args: Any, **kwargs: Any) -> Any:
+        call = next(calls)
+        if call == nth and when == "before":
+            raise KeyboardInterrupt
+        result = real(*args, **kwargs)
+        if call == nth:
+            raise KeyboardInterrupt
+        return result
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, step, ending)
+        with pytest.raises(KeyboardInterrupt):
+            openai.follow()
+    openai.follow()
+    assert Counter(poll.slug for poll in openai.data.polls()) == dict.fromkeys(openai.data.slugs, 1)
+    assert openai.states == []
+    assert openai.data.spent() >= openai.bills * 0.0022 - 1e-9
 
 
 def test_an_answer_names_what_its_batch_was_sent_with(
