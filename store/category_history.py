@@ -21,7 +21,7 @@ from store.ledger import LedgerEntry
 from store.rankings import aggregates
 from store.rankings.aggregates import CategoryAggregate
 from store.rankings.names import Names
-from store.rankings.poll_states import PollState, poll_states
+from store.rankings.poll_states import PairState, poll_states
 from store.records import Category, Poll, Problem, Site, Withholding
 from store.text import is_slug, rfc3339
 
@@ -91,7 +91,7 @@ class CategoryHistory(Struct, frozen=True):
     damage: tuple[Problem, ...]
     line_index: LineIndex | None = None
     aggregate: CategoryAggregate | None = None
-    poll_states: Mapping[str, PollState] | None = None
+    poll_states: Mapping[str, PairState] | None = None
 
     def holds(self, basis: HistoryBasis, names: Names) -> bool:
         """Return whether all that was read would be the same on this basis and by these names."""

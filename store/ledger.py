@@ -230,15 +230,15 @@ def parse(ledger: bytes, heads: bytes, result: Ledger | None = None) -> Ledger:
     """
     result, entries, number = result or Ledger(), decode_records(LEDGER, ledger, LedgerEntry), 0
     for number, head in enumerate(decode_records(HEADS, heads, Head), start=1):
-        expected, days = Head(head.day, reopened=True, reason=head.reason or ""), {head.day}
-        if not head.reopened:
+        if head.reopened:  # it has a day, a reason and no counts
+            is_sound = head == Head(head.day, reopened=True, reason=head.reason or "")
+        else:
             while result.root != head.root or not result.pending:
                 if (entry := next(entries, None)) is None:
                     raise LedgerError(HEADS, number, f"its root is not that of {LEDGER}")
                 result.take_entry(entry)
-            expected, days = result.head(head.day), _pending_days(result)
-        # A reopening has a day, a reason and no counts; any other head is the ledger's of its day.
-        if (head, {head.day}) != (expected, days):
+            is_sound = head == result.head(head.day) and _pending_days(result) == {head.day}
+        if not is_sound:
             reason = f"its day or counts are not those of {LEDGER}, or a head before it is gone"
             raise LedgerError(HEADS, number, reason)
         result.take_head(head)
@@ -397,7 +397,7 @@ class DayClosing:
         self._proof = Proof(directory)
         self._closed = ""
 
-    def look(self, confirmed: datetime | None) -> None:
+    def close_past_days(self, confirmed: datetime | None) -> None:
         """Close every day before the one in which the clock was last ``confirmed``, if any was.
 
         A fault is logged once, is the ``reason``, and is tried again at the next look.

@@ -29,7 +29,7 @@ from store.rankings import leaderboards, products
 from store.rankings.aggregates import CategoryAggregate, ProductStats
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.names import Names, ProductId
-from store.rankings.poll_states import PollState
+from store.rankings.poll_states import PairState
 from store.rankings.products import ProductProfile
 from store.records import Category, Problem, Site
 from store.site_summary import SiteSummary, summarise
@@ -89,7 +89,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
         return {slug: r.aggregate for slug, r in self.histories.items() if r.aggregate}
 
     @cached_property
-    def poll_states(self) -> dict[str, Mapping[str, PollState]]:
+    def poll_states(self) -> dict[str, Mapping[str, PairState]]:
         """By category where each assistant stands, by all its polls."""
         return {slug: r.poll_states for slug, r in self.histories.items() if r.poll_states}
 

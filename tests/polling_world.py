@@ -81,7 +81,7 @@ class PollingWorld:
     def due(self, name: str = "GPT", **fields: Any) -> Summary:
         """Take a turn for what is due of an assistant."""
         session = self.session(fields.pop("run_usd", None))
-        state = session.polling.look(session.catalogue)
+        state = session.polling.read(session.catalogue)
         session.share_among(session.catalogue.assistants, state, session.clock.now())
         plan = Plan(**{"most": 1000, **fields})
         summary = Summary()
@@ -91,7 +91,7 @@ class PollingWorld:
     def begin(self, name: str, *slugs: str) -> Summary:
         """Send these questions, or all, in one batch, but those that are in another."""
         session = self.session()
-        session.polling.look(session.catalogue)
+        session.polling.read(session.catalogue)
         under_way = self.files.under_way(session.catalogue)
         free = [pair for pair in self.pairs(session, name, *slugs) if pair.key not in under_way]
         summary = Summary()
@@ -103,7 +103,7 @@ class PollingWorld:
     def follow(self, name: str, *, cancel: bool = False) -> Summary:
         """Look after all batches of an assistant."""
         session = self.session()
-        session.polling.look(session.catalogue)
+        session.polling.read(session.catalogue)
         summary = Summary()
         follow_batches(session, name, summary, cancel=cancel)
         return summary
@@ -122,5 +122,5 @@ class PollingWorld:
     def spent(self) -> float:
         """What the ledger has for today, in US dollars."""
         session = self.session()
-        session.polling.look(session.catalogue)
+        session.polling.read(session.catalogue)
         return session.budget.usd_today()

@@ -548,7 +548,7 @@ def test_a_batch_that_is_collected_the_next_day_counts_there(openai: Queue) -> N
     openai.begin()
     openai.data.later(days=1)
     other = openai.data.session()
-    other.polling.look(other.catalogue)
+    other.polling.read(other.catalogue)
     openai.follow()
     cost = sum(poll.usage.usd or 0 for poll in openai.data.polls() if poll.usage)
     assert other.budget.usd_today() == pytest.approx(cost)

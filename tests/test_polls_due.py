@@ -25,7 +25,7 @@ from store.polls.due import (
     series_length,
 )
 from store.rankings.certainty import Certainty, Level
-from store.rankings.poll_states import PollState, PollStates, poll_states
+from store.rankings.poll_states import CategoryStates, PairState, poll_states
 from store.records import Assistant, FailureKind, Site
 
 T = datetime(2026, 11, 2, 6, tzinfo=UTC)
@@ -91,7 +91,7 @@ MADE = {"t": "timeout", "r": "refusal", "i": "interrupted"}
 HOUR, DAY = 1, 24
 
 
-def state_after(*steps: str | int) -> PollState:
+def state_after(*steps: str | int) -> PairState:
     """Where a pair stands after such a history, whose last poll is at ``T``."""
     hours = sum(step for step in steps if isinstance(step, int))
     polls = []
@@ -192,7 +192,7 @@ def reader_of(data: Path, now: datetime = T) -> PollingReader:
 
 def state_in(data: Path, now: datetime = T) -> PollingState:
     """What is due by the files."""
-    return reader_of(data, now).look(Files(data).scan())
+    return reader_of(data, now).read(Files(data).scan())
 
 
 def slugs(pairs: list[Pair]) -> list[str]:
@@ -229,7 +229,7 @@ def test_a_round_is_counted_with_the_answers_it_lacks(data: Path) -> None:
 def test_only_what_changed_is_read(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What did not change is not read again; what another process appended is."""
     reader, catalogue = reader_of(data), Files(data).scan()
-    reader.look(catalogue)
+    reader.read(catalogue)
     read: list[str] = []
     original = reader.history.read
 
@@ -238,10 +238,10 @@ def test_only_what_changed_is_read(data: Path, monkeypatch: pytest.MonkeyPatch) 
         return original(slug)
 
     monkeypatch.setattr(reader.history, "read", reading)
-    reader.look(catalogue)
+    reader.read(catalogue)
     assert read == ["never"], "no file can be compared with none"
     append(data, [answered("A", ["X"], at(), slug="old")])
-    stands = reader.look(catalogue)
+    stands = reader.read(catalogue)
     assert sorted(read) == ["never", "never", "old"]
     assert stands.states["old"].ever["A"].polled_at == at()
 
@@ -249,15 +249,15 @@ def test_only_what_changed_is_read(data: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_what_cannot_be_read_is_not_due(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody knows what was asked nothing is paid for again; it is read when it can be."""
     reader, catalogue = reader_of(data), Files(data).scan()
-    reader.look(catalogue)
+    reader.read(catalogue)
     append(data, [answered("A", ["X"], at(), slug="old")])
     with monkeypatch.context() as patched:
         replace_os(patched, UnreadableFiles("old.jsonl"))
-        for stands in (state_in(data), reader.look(catalogue)):
+        for stands in (state_in(data), reader.read(catalogue)):
             sentences = [str(error) for error in stands.unread]
             assert sentences == ["history/old.jsonl:1:1: cannot be read: Input/output error"]
             assert stands.due([pair("old")], WEEKLY, T + timedelta(days=30)) == []
-    for stands in (state_in(data), reader.look(catalogue)):
+    for stands in (state_in(data), reader.read(catalogue)):
         assert stands.unread == []
         assert stands.due([pair("old")], WEEKLY, T) == []
         assert slugs(stands.due([pair("old")], WEEKLY, T + timedelta(days=7))) == ["old"]
@@ -355,7 +355,7 @@ def test_open_categories_are_asked_first_and_clear_ones_never(
 ) -> None:
     """Nobody who answered on so many days already, and nobody twice on one day, the 20th."""
     polls = [answered(model, ["X"], "2026-11-20T06:00:00Z") for model in "AB"]
-    stands = PollingState(dict.fromkeys(CERTAINTIES, PollStates.of(polls, category())))
+    stands = PollingState(dict.fromkeys(CERTAINTIES, CategoryStates.of(polls, category())))
     pairs = stands.unclear(PAIRS, most, CERTAINTIES, f"2026-11-{day}")
     assert " ".join(f"{pair.slug}{pair.assistant.name}" for pair in pairs) == asked
 
@@ -369,7 +369,7 @@ def test_a_days_cost_is_summed_while_another_thread_looks(tmp_path: Path) -> Non
     try:
         for _ in range(10):
             reader = reader_of(data)
-            look = threading.Thread(target=reader.look, args=[catalogue])
+            look = threading.Thread(target=reader.read, args=[catalogue])
             look.start()
             while look.is_alive():
                 assert reader.usd_on("2026-11-02") == {}

@@ -169,7 +169,7 @@ def test_a_limit_is_shared_among_those_that_can_be_asked(
     world = PollingWorld(tmp_path / "data", provider.url, 2)
     assert world.due("Claude").pause
     session = world.session()
-    state = session.polling.look(session.catalogue)
+    state = session.polling.read(session.catalogue)
 
     def able(later: timedelta = timedelta()) -> list[str]:
         time = session.clock.now() + later

@@ -33,7 +33,7 @@ def test_a_batch_goes_to_the_base_url_with_the_key_in_a_header(name: str) -> Non
     requests = [
         queue.build_upload(items),
         queue.build_batch(items, "file-1"),
-        queue.build_look("b"),
+        queue.build_status_request("b"),
         queue.build_cancel("b"),
         queue.build_download("f"),
     ]

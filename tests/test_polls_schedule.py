@@ -536,7 +536,7 @@ def test_a_fault_between_two_looks_ends_no_job(
         if broken.is_set():
             raise ZeroDivisionError
 
-    monkeypatch.setattr(schedule._closing, "look", look)  # noqa: SLF001 - what has a fault
+    monkeypatch.setattr(schedule._closing, "close_past_days", look)  # noqa: SLF001 - what has a fault
     schedule.start()
     until(lambda: "ZeroDivisionError" in "".join(schedule.status().reasons))
     until(lambda: len(polls(data)) == 2)
@@ -667,14 +667,14 @@ def data(tmp_path: Path) -> Path:
 def test_days_close_once_a_provider_confirmed_that_they_are_over(data: Path) -> None:
     """Nothing closes by this machine's clock alone, nor the day that a reply's Date is of."""
     closing, clock = DayClosing(data), Clock(lambda: NOON)
-    closing.look(clock.confirmed)
+    closing.close_past_days(clock.confirmed)
     assert Proof(data).load().last_closed_day == ""
     clock.compare(NOON + timedelta(hours=13), NOON, "A")  # a reply dated tomorrow confirms nothing
-    closing.look(clock.confirmed)
+    closing.close_past_days(clock.confirmed)
     assert Proof(data).load().last_closed_day == ""
     clock.compare(NOON + timedelta(minutes=9), NOON, "A")
     append(data, [answered("A", ["Product E"], "2026-11-20T06:00:00Z")])
-    closing.look(clock.confirmed)
+    closing.close_past_days(clock.confirmed)
     assert Proof(data).load().last_closed_day == DAYS[-1]
 
 
@@ -699,17 +699,17 @@ def test_a_ledger_that_is_damaged_or_in_the_way_is_told_until_it_is_mended(
     closing, ledger = DayClosing(data), data / "proof/ledger.jsonl"
     ledger.write_bytes(b"{\n")
     for minutes in (0, 1, 10):
-        closing.look(NOON + timedelta(minutes=minutes))
+        closing.close_past_days(NOON + timedelta(minutes=minutes))
     reason = closing.reason or ""
     assert reason.startswith("No day is closed: proof/ledger.jsonl:1: ")
     assert caplog.messages.count(reason) == 1
     ledger.unlink()
     ledger.mkdir()
-    closing.look(NOON)
+    closing.close_past_days(NOON)
     assert closing.reason == "No day is closed: proof/ledger.jsonl: it is not a regular file."
     ledger.rmdir()
     ledger.touch()
-    closing.look(NOON)
+    closing.close_past_days(NOON)
     assert Proof(data).load().last_closed_day == DAYS[-1]
     assert not closing.reason
 
@@ -718,9 +718,9 @@ def test_a_closing_does_not_wait_for_a_copy(data: Path) -> None:
     """While restic holds the lock nothing closes, and polling goes on; afterwards it does."""
     closing, proof = DayClosing(data), Proof(data)
     with proof.locked(shared=True):
-        closing.look(NOON)
+        closing.close_past_days(NOON)
     assert (closing.reason, proof.load().last_closed_day) == (None, "")
-    closing.look(NOON)
+    closing.close_past_days(NOON)
     assert proof.load().last_closed_day == DAYS[-1]
 
 

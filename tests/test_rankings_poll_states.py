@@ -8,7 +8,7 @@ from msgspec import structs
 
 from store.rankings.poll_states import (
     OUTAGE_FAILURES,
-    PollStates,
+    CategoryStates,
     outage,
     poll_states,
     recorded_pause,
@@ -74,7 +74,7 @@ def test_polls_are_counted_by_utc_day() -> None:
     """Failed ones too, of whatever wording, and of the newest day alone."""
     polls = [answered("A", ["X"], at(5, day=1)), answered("A", ["X"], at(5)), failed("A", at=at(6))]
     other = answered("A", ["X"], at(7), question="Which was best?")
-    states = PollStates.of([*polls, other], CATEGORY)
+    states = CategoryStates.of([*polls, other], CATEGORY)
     asked = [states.asked_on(f"2026-11-0{day}", "A") for day in (1, 2, 3)]
     assert (asked, states.asked_on("2026-11-02", "B")) == ([0, 3, 0], 0)
 
@@ -117,30 +117,30 @@ def test_another_wording_is_asked_ever_but_not_presently() -> None:
     """Both views are one while there is one wording, or others that mean the same."""
     former = answered("A", ["X"], at(1), question="Which was best?")
     present = answered("B", ["X"], at(2))
-    states = PollStates.of([former, present], CATEGORY)
+    states = CategoryStates.of([former, present], CATEGORY)
     assert (set(states.current), set(states.ever)) == ({"B"}, {"A", "B"})
     same = structs.replace(CATEGORY, former_questions=("Which was best?",))
-    states = PollStates.of([former, present], same)
+    states = CategoryStates.of([former, present], same)
     assert states.current is states.ever
 
 
 def test_the_latest_time_is_not_always_the_last() -> None:
     """A clock that was wrong for a while leaves a later time before an earlier one."""
     polls = [answered("A", ["X"], at(1, day=9)), answered("A", ["X"], at(1))]
-    assert PollStates.of(polls, CATEGORY).latest_time == at(1, day=9)
-    assert PollStates.of([], CATEGORY) == PollStates()
+    assert CategoryStates.of(polls, CATEGORY).latest_time == at(1, day=9)
+    assert CategoryStates.of([], CATEGORY) == CategoryStates()
 
 
 def test_a_days_cost_is_that_of_all_its_polls() -> None:
     """On that UTC day only; what is not known counts as nothing."""
 
-    def paid(model: str, usd: float | None, time: str) -> PollStates:
-        return PollStates.of([answered(model, ["X"], time, usage=Usage(1, 1, usd))], CATEGORY)
+    def paid(model: str, usd: float | None, time: str) -> CategoryStates:
+        return CategoryStates.of([answered(model, ["X"], time, usage=Usage(1, 1, usd))], CATEGORY)
 
     one = [answered("A", ["X"], at(h), usage=Usage(1, 1, 0.5)) for h in (1, 2)]
     before = answered("A", ["X"], at(1, day=1), usage=Usage(1, 1, 9))
     states = [
-        PollStates.of([before, *one], CATEGORY),
+        CategoryStates.of([before, *one], CATEGORY),
         paid("B", 0.25, at(23)),
         paid("B", None, at(22)),
         paid("C", 4, at(1, day=1)),

@@ -11,7 +11,7 @@ from broken import write_one_of_each
 from builders import answered, app_over, failed, write_data
 from flask import Flask
 
-from store.rankings.poll_states import ScheduleState
+from store.rankings.poll_states import ScheduleStatus
 from store.records import Poll
 from store.web import health
 
@@ -90,7 +90,7 @@ def test_very_many_problems_are_counted_and_the_first_shown(directory: Path) -> 
     assert (body["problemCount"], len(body["problems"])) == (150, 100)
 
 
-class State(ScheduleState, frozen=True):
+class State(ScheduleStatus, frozen=True):
     """What a scheduler might say."""
 
     alive: bool = True

@@ -15,7 +15,7 @@ from store.history import History, HistoryError
 from store.ledger import LedgerError, Proof
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, BatchFiles
 from store.polls.locks import FOLDER, DamagedFileError
-from store.polls.spending import SPENT, stored_spending
+from store.polls.spending import SPENDING_FILE, stored_spending
 from store.publishing import manifest
 from store.rankings.names import Names
 from store.rankings.sentences import plural
@@ -114,7 +114,7 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     files = Files(directory)
     catalogue = files.scan()
     yield from catalogue.problems
-    yield from checks.of_assistants(catalogue, files)
+    yield from checks.check_assistants(catalogue, files)
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
     yield from manifest.problems(directory)
@@ -123,12 +123,12 @@ def problems_in(directory: Path) -> Iterator[Problem]:
         for name in BatchFiles(directory).owners_gone(catalogue):
             message = f'"{name}" {HAS_OPEN_BATCH} and {NOT_LISTED}'
             yield Problem("models.json", 1, 1, message, "warning")
-    yield from checks.of_catalogue(catalogue, files)
+    yield from checks.check_catalogue(catalogue, files)
     yield from searching.remarks(directory, catalogue)
     try:
         history = History(directory / "history")
-        yield from checks.in_history(history, catalogue, files, datetime.now(UTC))
-        yield from checks.of_names(catalogue, files, history)
+        yield from checks.check_history(history, catalogue, files, datetime.now(UTC))
+        yield from checks.check_names(catalogue, files, history)
     except HistoryError as error:
         yield Problem("history", 1, 1, str(error))
     else:
@@ -145,7 +145,7 @@ def _unpolled(directory: Path) -> Iterator[Problem]:
     try:
         stored_spending(directory / FOLDER, "")
     except DamagedFileError as error:
-        yield Problem(f"{FOLDER}/{SPENT}", 1, 1, f"{error}; under a cap nothing is polled")
+        yield Problem(f"{FOLDER}/{SPENDING_FILE}", 1, 1, f"{error}; under a cap nothing is polled")
     except OSError:  # who may not read it does not poll either
         return
 

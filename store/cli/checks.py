@@ -40,7 +40,7 @@ _Mistake = tuple[str | None, str, Literal["error", "warning"]]
 """A member of an assistant, or ``None`` for the whole; a sentence; how grave it is."""
 
 
-def of_catalogue(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+def check_catalogue(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     """Yield warnings about what is allowed but probably not meant."""
     for slug, category in catalogue.categories.items():
         start = _NO_TOPIC.match(category.subject)
@@ -112,7 +112,7 @@ def _listed_in_topics(catalogue: Catalogue) -> Iterator[tuple[JsonPath, str]]:
                 yield ("topics", i, "parts", j, "categories", k), slug
 
 
-def in_history(
+def check_history(
     history: History, catalogue: Catalogue, files: Files, now: datetime
 ) -> Iterator[Problem]:
     """Yield lines that are damaged or yet to come, and where sound lines contradict other files."""
@@ -249,7 +249,7 @@ def _counted(slugs: list[str]) -> str:
     return f"1 slug ({shown}) has" if len(slugs) == 1 else f"{len(slugs):,} slugs ({shown}) have"
 
 
-def of_names(catalogue: Catalogue, files: Files, history: History) -> Iterator[Problem]:
+def check_names(catalogue: Catalogue, files: Files, history: History) -> Iterator[Problem]:
     """Yield the names in history that a product file takes in or lets go, unsaid."""
     if not catalogue.products:
         return
@@ -291,7 +291,7 @@ def _uses(product: ProductProfile) -> str:
     return f"{plural(product.mentions, 'poll')} in {some(product.categories, _SHOWN)}"
 
 
-def of_assistants(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+def check_assistants(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     """Yield what is wrong with each assistant beyond the schema of models.json, with its place.
 
     While the file is bad by its schema there is none.

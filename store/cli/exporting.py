@@ -21,7 +21,7 @@ from store.publishing.directories import (
     is_whole,
     owned,
 )
-from store.publishing.trees import MANIFEST, Tree, TreeError, TreeManifest, category_paths
+from store.publishing.trees import TREE_MANIFEST, Tree, TreeError, TreeManifest, category_paths
 from store.publishing.uploads import Bucket, UploadError
 from store.store import EXPORTED, Store
 
@@ -95,7 +95,7 @@ def _upload(where: str, store: Store, even_if: int | None) -> str:
     try:
         bucket = Bucket(where)
         with dataset_in(dataset, store) as written, TemporaryDirectory() as home:
-            before, basis = bucket.look()
+            before, basis = bucket.read_manifest()
             if written.basis and basis == written.basis:
                 return f"{_counts(before)} in {where}; 0 objects written."
             tree = Tree(Path(home), before, Path(home), {})
@@ -159,9 +159,9 @@ def _manifest_in(tree: Path) -> TreeManifest:
     if not tree.is_symlink():
         return TreeManifest({}, {})
     try:
-        return msgspec.json.decode((tree / MANIFEST).read_bytes(), type=TreeManifest)
+        return msgspec.json.decode((tree / TREE_MANIFEST).read_bytes(), type=TreeManifest)
     except (OSError, ValueError):
         raise click.ClickException(
-            f"{tree / MANIFEST} cannot be read, so nobody can say which addresses would be "
+            f"{tree / TREE_MANIFEST} cannot be read, so nobody can say which addresses would be "
             f"gone; put it back, or remove {tree} to begin anew."
         ) from None

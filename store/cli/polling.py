@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from store.category_history import undeclared_sample
 from store.cli import app_settings, refuse, unknown_slug, with_data
-from store.cli.checks import of_assistants
-from store.cli.report import estimate, pause_in_words, probe, show_status, unread
+from store.cli.checks import check_assistants
+from store.cli.report import describe_unread, estimate, pause_in_words, probe, show_status
 from store.disk import check_room
 from store.files import Catalogue, Files
 from store.history import History, HistoryError
@@ -30,7 +30,7 @@ from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import Pair, PollingReader, describe_levels
 from store.polls.poller import Plan, take_turn
 from store.polls.schedule import confirmed_time, other_owner
-from store.polls.session import ANSWERED, NOT_ASKED, SKIPPED, PollSession, Summary, in_usd
+from store.polls.session import ANSWERED, SKIPPED, WITHOUT_POLL, PollSession, Summary, in_usd
 from store.rankings.certainty import Certainty
 from store.rankings.sentences import plural
 from store.records import MAX_SAMPLES, Assistant
@@ -153,7 +153,7 @@ def poll(  # noqa: PLR0913 - a command's options
     if show:
         sys.exit(0 if show_status(session, chosen) else 1)
     if attempt:
-        state = session.polling.look(session.catalogue)
+        state = session.polling.read(session.catalogue)
         answers = [probe(session, assistant, state) for assistant in chosen]
         click.echo("\n".join(sentence for sentence, _ in answers))
         sys.exit(0 if all(is_well for _, is_well in answers) else 1)
@@ -169,10 +169,10 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     """Ask what is wanted, or say what that would cost; return whether nothing needs a person."""
     session, plan, is_due = run.session, run.plan, run.is_due
     _check_slugs(plan.slugs, session.catalogue)
-    state = session.polling.look(session.catalogue)
+    state = session.polling.read(session.catalogue)
     for name in session.batches.owners_gone(session.catalogue):
         click.echo(f'warning: "{name}" {HAS_OPEN_BATCH} and {NOT_LISTED}', err=True)
-    for sentence in unread(session, state, is_simulated=run.is_simulated):
+    for sentence in describe_unread(session, state, is_simulated=run.is_simulated):
         click.echo(sentence, err=True)
     fault = undeclared_sample(
         sum(s.invented for s in state.states.values()), session.catalogue.site
@@ -245,7 +245,7 @@ def _catalogue(directory: Path) -> Catalogue:
     catalogue = files.scan()
     problems = [*catalogue.governing_errors]
     problems += [p for p in catalogue.problems if p.file == "models.json"]
-    problems += of_assistants(catalogue, files)
+    problems += check_assistants(catalogue, files)
     for problem in problems:
         if problem.severity == "warning":
             click.echo(f"warning: {problem}", err=True)
@@ -300,7 +300,7 @@ def ask_in_passes(
     finally:
         if not run.is_simulated:
             closing = DayClosing(run.session.settings.data_dir)
-            closing.look(confirmed_time(run.session.clock, run.session.catalogue))
+            closing.close_past_days(confirmed_time(run.session.clock, run.session.catalogue))
             if closing.reason:
                 click.echo(f"warning: {closing.reason}", err=True)
     if run.session.stop.is_set():
@@ -321,16 +321,16 @@ def _ask_one(
     waiting = None if pairs is None else deque(p for p in pairs if p.assistant.name == name)
     plan = replace(run.plan, waiting=waiting)
     while not (run.session.stop.is_set() or result.is_over):
-        before = result.looked_at
+        before = result.handled
         try:
             if not take_turn(run.session, name, plan, result, notify):
                 return
         except (SettingsError, HistoryError, OSError) as error:
             result.fault = f"{error}"
             return
-        advance(result.looked_at - before)
+        advance(result.handled - before)
         plan.follow = plan.probes_pause = False  # one question through a pause, whatever came of it
-        is_idle = result.looked_at == before
+        is_idle = result.handled == before
         if plan.cancel or is_idle or (waiting is not None and not waiting):
             return
     for _ in waiting or ():
@@ -383,7 +383,7 @@ def summarise(results: Mapping[str, Summary], idle: str) -> bool:
     total: Counter[str] = Counter()
     is_well = True
     for name, summary in results.items():
-        parts = [str(summary)] if summary.looked_at else []
+        parts = [str(summary)] if summary.handled else []
         parts += [summary.limit] if summary.limit else []
         click.echo(f"{name}: {', '.join(parts) or idle}")
         for what, why in sorted(summary.reasons.items()):
@@ -398,7 +398,9 @@ def summarise(results: Mapping[str, Summary], idle: str) -> bool:
         is_blocked = not summary.reasons.keys().isdisjoint(NEEDS_A_PERSON)
         is_well &= not (is_blocked or summary.pause or summary.fault or summary.wrong)
     interrupted = total["interrupted"]
-    failed = sum(n for name, n in total.items() if name not in (ANSWERED, *NOT_ASKED)) - interrupted
+    failed = (
+        sum(n for name, n in total.items() if name not in (ANSWERED, *WITHOUT_POLL)) - interrupted
+    )
     sent = sum(summary.batched for summary in results.values())
     batched = f", {sent} more sent in batches" if sent else ""
     known = sum(summary.usd for summary in results.values())

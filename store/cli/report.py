@@ -17,7 +17,7 @@ from store.polls import spending
 from store.polls.answers import Prompt
 from store.polls.asking import estimate_reserve_as_sent, request_for
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, Batch
-from store.polls.batches import CANCEL_AFTER, late
+from store.polls.batches import CANCEL_AFTER, describe_delay
 from store.polls.due import FuturePollError, Pair, PollingState
 from store.polls.locks import is_held, path_of
 from store.polls.providers import PROVIDERS
@@ -40,7 +40,7 @@ EXPECTED_OUTPUT = 0.375
 """The part of the output's most that is expected: 1,500 of 4,000 tokens."""
 
 
-def unread(session: PollSession, state: PollingState, *, is_simulated: bool) -> list[str]:
+def describe_unread(session: PollSession, state: PollingState, *, is_simulated: bool) -> list[str]:
     """Return in sentences what of history cannot be read and so is not polled."""
     ahead = {error.slug: error.time for error in state.unread if isinstance(error, FuturePollError)}
     polled = len(ahead) + sum(bool(states.latest_time) for states in state.states.values())
@@ -56,8 +56,8 @@ def unread(session: PollSession, state: PollingState, *, is_simulated: bool) -> 
 
 def show_status(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     """Say how polling stands; return whether nothing needs a person."""
-    state = session.polling.look(session.catalogue)
-    faults = unread(session, state, is_simulated=False)
+    state = session.polling.read(session.catalogue)
+    faults = describe_unread(session, state, is_simulated=False)
     faults += [fault for fault in (session.clock.fault(), session.budget.fault()) if fault]
     if is_full(session.settings.data_dir):
         faults.append("The disk is full, so that nothing is polled: make room.")
@@ -124,7 +124,7 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
         session.sender(assistant)
     except SettingsError as error:
         wrong.append(f"{error}.")
-    wrong += [late(batch) for batch in batches if batch.age(now) > CANCEL_AFTER]
+    wrong += [describe_delay(batch) for batch in batches if batch.age(now) > CANCEL_AFTER]
     return [f"{name}: {', '.join(parts)}", *wrong]
 
 

@@ -24,7 +24,7 @@ from store.files import DataDirectoryError
 from store.ledger import FOLDER, HEADS, LEDGER, Head, LedgerError
 from store.publishing import manifest
 from store.publishing.directories import CURRENT
-from store.publishing.trees import MANIFEST, Tree, TreeError, TreeManifest
+from store.publishing.trees import TREE_MANIFEST, Tree, TreeError, TreeManifest
 from store.publishing.verification import (
     MAX_FILE_BYTES,
     Difference,
@@ -42,7 +42,7 @@ from store.store import Store
 from store.web.openapi import VERSION
 from store.web.pages.pictures import rasteriser
 
-DATA = "data"
+DATASET_FOLDER = "data"
 """The folder of the dataset in a tree, and on a server."""
 READ_TIMEOUT = 30
 """Seconds until a server's next bytes."""
@@ -125,29 +125,29 @@ def _verify_directory(source: str, witnesses: Sequence[Head], work: Path) -> str
     path = Path(source, CURRENT) if Path(source, CURRENT).is_dir() else Path(source)
     if (path / "site.json").is_file():
         return _verify_data(path, witnesses, work)
-    if (path / MANIFEST).is_file():
+    if (path / TREE_MANIFEST).is_file():
         return _verify_tree(path, witnesses, work)
     if (path / manifest.MANIFEST).is_file():
-        journal, _ = check_dataset(Folder(path), witnesses, work, VERSION)
-        return f"{journal}; every file of the dataset{journal.unseen}"
+        checked, _ = check_dataset(Folder(path), witnesses, work, VERSION)
+        return f"{checked}; every file of the dataset{checked.unseen}"
     raise Difference(f"{path} is not a data directory, an exported tree or a dataset")
 
 
 def _verify_data(source: Path, witnesses: Sequence[Head], work: Path) -> str:
     """Check a data directory: its lines, its ledger, and its dataset if there is one."""
     proof, history = Folder(source / FOLDER), Folder(source / "history")
-    journal, names = read_ledger(proof, witnesses), history.names()
+    checked, names = read_ledger(proof, witnesses), history.names()
     files = {name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl")}
     # A file that the ledger knows and that is gone is read as empty: its lines are missing.
-    for file in sorted(files | journal.entries.keys()):
+    for file in sorted(files | checked.entries.keys()):
         text = history.read(f"{file}.jsonl") if file in files else b""
-        check_file(journal, file, text, f"history/{file}.jsonl")
-    check_instruments(journal, Folder(source))
+        check_file(checked, file, text, f"history/{file}.jsonl")
+    check_instruments(checked, Folder(source))
     if not (path := source / manifest.FOLDER / CURRENT).is_dir():
-        return f"{journal}; there is no dataset"
+        return f"{checked}; there is no dataset"
     published, _ = check_dataset(dataset := Folder(path), witnesses, work, VERSION)
     for file, stamps in published.stamps.items():
-        pairs = zip_longest(stamps, journal.stamps.get(file, [])[: len(stamps)])
+        pairs = zip_longest(stamps, checked.stamps.get(file, [])[: len(stamps)])
         for number, (theirs, ours) in enumerate(pairs, start=1):
             if theirs != ours:
                 where = f"history/{file}.jsonl:{number}"
@@ -156,8 +156,8 @@ def _verify_data(source: Path, witnesses: Sequence[Head], work: Path) -> str:
         # A ledger only grows: what was published is its beginning.
         if not proof.read(name).startswith(dataset.read(name)):
             raise Difference(f"{FOLDER}/{name} does not begin with the dataset's")
-    journal.redacted, journal.damaged = published.redacted, max(journal.damaged, published.damaged)
-    return f"{journal}; every file of the dataset{published.unseen}"
+    checked.redacted, checked.damaged = published.redacted, max(checked.damaged, published.damaged)
+    return f"{checked}; every file of the dataset{published.unseen}"
 
 
 def _verify_tree(source: Path, witnesses: Sequence[Head], work: Path) -> str:
@@ -169,21 +169,21 @@ def _verify_tree(source: Path, witnesses: Sequence[Head], work: Path) -> str:
             f"the tree was exported {which} the extra `pictures` and a font, which shows in its "
             f"pages: verify it {which} them"
         )
-    journal, store = check_dataset(Folder(source / DATA), witnesses, work, VERSION)
+    checked, store = check_dataset(Folder(source / DATASET_FOLDER), witnesses, work, VERSION)
     client = _client(store, work)
     # Exported once more from its dataset alone, then compared file by file.
     (remade := work / "tree").mkdir()
     tree = Tree(remade, TreeManifest({}, {}), remade, {})
     tree.finish(tree.fill(client.application, store.snapshot, work / "dataset"))
     compare_all(Folder(remade), Folder(source))
-    return f"{journal}; every file of the tree{journal.unseen}"
+    return f"{checked}; every file of the tree{checked.unseen}"
 
 
 def _verify_server(address: str, witnesses: Sequence[Head], work: Path) -> str:
     """Check a running server: its dataset, and its answers as of the last closed day."""
-    server, dataset = RemoteFolder(address), RemoteFolder(f"{address.rstrip('/')}/{DATA}")
-    journal, store = check_dataset(dataset, witnesses, work, VERSION)
-    client, day, count = _client(store, work, address), journal.last_closed_day, 0
+    server, dataset = RemoteFolder(address), RemoteFolder(f"{address.rstrip('/')}/{DATASET_FOLDER}")
+    checked, store = check_dataset(dataset, witnesses, work, VERSION)
+    client, day, count = _client(store, work, address), checked.last_closed_day, 0
     for slug in sorted(store.snapshot.leaderboards) if day else ():
         path = f"api/v1/best/{slug}.json?asOf={day}"
         with client.get(f"/{path}") as answer:
@@ -191,7 +191,7 @@ def _verify_server(address: str, witnesses: Sequence[Head], work: Path) -> str:
                 compare(path, answer.get_data(), server.read(path))
                 count += 1
     as_of = f"{plural(count, 'answer')} as of {day}" if day else "no answer: no day is closed yet"
-    return f"{journal}; every file of the dataset and {as_of}{journal.unseen}"
+    return f"{checked}; every file of the dataset and {as_of}{checked.unseen}"
 
 
 def _client(store: Store, work: Path, address: str | None = None) -> FlaskClient:

@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, core
 
 from store.polls.locks import FOLDER
 from store.polls.spending import stored_spending
-from store.rankings.poll_states import ScheduleState, usd_on
+from store.rankings.poll_states import ScheduleStatus, usd_on
 from store.store import Store
 from store.web.health import Health, examine, last_answer
 from store.web.openapi import VERSION
@@ -107,7 +107,7 @@ class Collector:
         yield from _of_store(store, health, state, today, locks)
 
 
-def _of_assistants(store: Store, schedule: ScheduleState | None) -> Iterator[core.Metric]:
+def _of_assistants(store: Store, schedule: ScheduleStatus | None) -> Iterator[core.Metric]:
     polls = core.CounterMetricFamily(
         "consensus_polls", "Polls in the history.", labels=("assistant", "outcome")
     )
@@ -129,7 +129,7 @@ def _of_assistants(store: Store, schedule: ScheduleState | None) -> Iterator[cor
 
 
 def _of_store(
-    store: Store, health: Health, scheduler: ScheduleState | None, today: str, locks: Path
+    store: Store, health: Health, scheduler: ScheduleStatus | None, today: str, locks: Path
 ) -> Iterator[core.Metric]:
     snapshot = store.snapshot
     leader = scheduler.polling if scheduler else None

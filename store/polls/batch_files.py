@@ -71,7 +71,7 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Return how long ago it was made; no time where the clock was set back."""
         return max(now - datetime.fromisoformat(self.intended_at), timedelta())
 
-    def failed(self, now: str, why: str, spent: int) -> Self:
+    def as_failed(self, now: str, why: str, spent: int) -> Self:
         """Return it as over since now, with the micro-dollars that count as spent."""
         return replace(self, state="failed", failed_at=now, why=why, reserved=spent)
 

@@ -24,9 +24,9 @@ from store.polls.providers.provider import (
     RemoteBatch,
     Response,
     Result,
+    as_text,
     match,
     read_object,
-    text,
 )
 from store.polls.session import CANCELLED, ENDING, SKIPPED, PollSession, Summary
 from store.polls.spending import Charge, at_reduced_price, micros
@@ -80,7 +80,7 @@ def follow_batches(
 
 def _fail(session: PollSession, batch: Batch, why: str, spent: int) -> None:
     """Write down that a batch is over, then release what it did not cost of its reserve."""
-    session.batches.write(batch.failed(rfc3339(session.clock.now()), why, spent))
+    session.batches.write(batch.as_failed(rfc3339(session.clock.now()), why, spent))
     owner = batch.owner(session.catalogue)
     session.budget.settle_batch(batch.intended_at[:10], batch.reserved, spent, owner)
 
@@ -142,7 +142,7 @@ class AssistantBatches:
             raise
         if failure := self._create(batch):
             why, spent = failure
-            session.batches.write(batch.failed(rfc3339(session.clock.now()), why, spent))
+            session.batches.write(batch.as_failed(rfc3339(session.clock.now()), why, spent))
             charge.settle(spent)
             summary.unknown_usd += spent / 1e6
             summary.wrong.append(f"No batch of {self._name} was sent: {why}")
@@ -178,7 +178,7 @@ class AssistantBatches:
         file = None
         if upload := self._queue.build_upload(items):
             response = self._call(upload)
-            file = text(read_object(response.body).get("id")) if response.is_success else None
+            file = as_text(read_object(response.body).get("id")) if response.is_success else None
             if not file:
                 return self._describe(response), 0
         response = self._call(self._queue.build_batch(items, file))
@@ -204,7 +204,7 @@ class AssistantBatches:
     def follow(self, batch: Batch) -> None:
         """Ask how a batch stands, and do what follows from that."""
         age = batch.age(self._session.clock.now())
-        response = self._call(self._queue.build_look(str(batch.remote_id)))
+        response = self._call(self._queue.build_status_request(str(batch.remote_id)))
         remote = self._read_batch(response)
         if remote is None or remote.id != batch.remote_id:
             why = self._describe(response)
@@ -226,7 +226,7 @@ class AssistantBatches:
             why = "It neither ended nor could be cancelled."
             _fail(self._session, batch, why, batch.reserved)
         elif age > CANCEL_AFTER:
-            self._summary.wrong.append(late(batch))
+            self._summary.wrong.append(describe_delay(batch))
             if not batch.cancelled_at:
                 self.cancel(batch)
         elif batch.cancelled_at:
@@ -331,7 +331,7 @@ def _notes(history: History, slug: str) -> set[str]:
     return {note for stored in log.polls for note in stored.poll.notes}
 
 
-def late(batch: Batch) -> str:
+def describe_delay(batch: Batch) -> str:
     """Return the sentence on a batch that should have ended."""
     name = batch.assistant.name
     return f"A batch of {name} is with its provider since {batch.intended_at} ({batch.key})."

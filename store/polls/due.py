@@ -27,7 +27,7 @@ from store.files import Catalogue
 from store.history import History, HistoryError, PollLine
 from store.polls.clocks import Clock
 from store.rankings.certainty import Certainty, Level
-from store.rankings.poll_states import Pause, PollState, PollStates, recorded_pause, usd_on
+from store.rankings.poll_states import CategoryStates, PairState, Pause, recorded_pause, usd_on
 from store.records import Assistant, Category, Poll, Site
 
 RETRIED_SOONER = frozenset({"network", "timeout", "http", "rate_limited", "quota", "auth"})
@@ -69,7 +69,7 @@ def most_answers(site: Site) -> int:
     return max(site.samples_per_round, site.samples_at_first)
 
 
-def series_length(site: Site, state: PollState | None, now: datetime | None = None) -> int:
+def series_length(site: Site, state: PairState | None, now: datetime | None = None) -> int:
     """Return how many answers a pair's newest series has; 0 if it had ended by ``now``."""
     if state is None or not state.answer_times:
         return 0
@@ -81,7 +81,7 @@ def series_length(site: Site, state: PollState | None, now: datetime | None = No
     return following + (now is None)
 
 
-def lacking(site: Site, state: PollState | None, now: datetime | None = None) -> int:
+def lacking(site: Site, state: PairState | None, now: datetime | None = None) -> int:
     """Return how many answers a pair's newest series still lacks; may be 0 or less.
 
     The next one is taken to come from the same served model.
@@ -91,7 +91,7 @@ def lacking(site: Site, state: PollState | None, now: datetime | None = None) ->
     return min(most_answers(site) - taken, max(of_round, at_first))
 
 
-def due_at(site: Site, state: PollState | None) -> datetime:
+def due_at(site: Site, state: PairState | None) -> datetime:
     """Return the time from which a pair is due again.
 
     At once without a poll, after an interrupted one, and after an answer whose series takes more;
@@ -117,15 +117,15 @@ class PollingState(Struct, frozen=True):
     ``unread`` says why others could not be.
     """
 
-    states: Mapping[str, PollStates]
+    states: Mapping[str, CategoryStates]
     unread: Sequence[HistoryError] = ()
 
-    def of(self, pair: Pair) -> PollState | None:
+    def of(self, pair: Pair) -> PairState | None:
         """Return how a pair stands with the present question: another wording is due at once."""
         states = self.states.get(pair.slug)
         return states.current.get(pair.assistant.name) if states else None
 
-    def of_assistant(self, assistant: str) -> list[PollState]:
+    def of_assistant(self, assistant: str) -> list[PairState]:
         """Return how an assistant's pairs stand that were ever polled, with whatever question."""
         return [s.ever[assistant] for s in self.states.values() if assistant in s.ever]
 
@@ -206,9 +206,9 @@ class PollingReader:
     def __init__(self, history: History, clock: Clock) -> None:
         self.history = history
         self.clock = clock
-        self._states: dict[str, tuple[object, PollStates]] = {}
+        self._states: dict[str, tuple[object, CategoryStates]] = {}
 
-    def states_of(self, slug: str, catalogue: Catalogue) -> PollStates:
+    def states_of(self, slug: str, catalogue: Catalogue) -> CategoryStates:
         """Return how polling of a category stands; a withheld poll beyond now never was.
 
         Raises:
@@ -224,7 +224,7 @@ class PollingReader:
         is_same = None not in signatures and before and before[0] == basis
         if before and is_same and before[1].latest_time <= latest_time(now):
             return before[1]
-        states = PollStates.of(self._counted(slug, catalogue, now), category)
+        states = CategoryStates.of(self._counted(slug, catalogue, now), category)
         self._states[slug] = basis, states
         return states
 
@@ -244,10 +244,10 @@ class PollingReader:
         kept = tuple(self._states.values())  # another assistant's thread may add to them meanwhile
         return usd_on(day, (states.ever for _, states in kept))
 
-    def look(self, catalogue: Catalogue) -> PollingState:
+    def read(self, catalogue: Catalogue) -> PollingState:
         """Return how polling of all categories stands."""
         self.history.signatures()  # looks at the ledger, once for all categories
-        states: dict[str, PollStates] = {}
+        states: dict[str, CategoryStates] = {}
         unread: list[HistoryError] = []
         for slug in catalogue.categories:
             try:

@@ -13,7 +13,7 @@ from store.disk import locked
 
 FOLDER = ".locks"
 """The folder of locks and of the day's spending; nothing in it is worth keeping."""
-LOOK = 0.1
+RETRY_INTERVAL = 0.1
 """Seconds between two tries of who waits for a lock."""
 
 
@@ -46,7 +46,7 @@ def turn(
                 stack.enter_context(locked(path, wait=False))
                 return True
             notify()
-            stop.wait(LOOK)
+            stop.wait(RETRY_INTERVAL)
         return False
 
     folder.mkdir(exist_ok=True)

@@ -39,7 +39,7 @@ MOST_FAILURES = 10
 that bills for garbage would else be paid for every category."""
 NOT_COUNTED: tuple[ServedFailure | None, ...] = (None, "interrupted", "withheld")
 """Outcomes that do not count towards ``MOST_FAILURES``."""
-LOOK = 0.1
+STOP_CHECK_INTERVAL = 0.1
 """Seconds between two looks at the stop event while questions are on their way."""
 GRACE = 1.0
 """Seconds beyond its deadline that a question is waited for, or after a stop."""
@@ -105,7 +105,7 @@ class Questions:
         self._plan = plan
         self._summary = summary
         self._sender = session.sender(assistant)
-        self._state = session.polling.look(session.catalogue)
+        self._state = session.polling.read(session.catalogue)
         self._waiting = self._due() if plan.waiting is None else plan.waiting
         self._in_batches = session.batches.under_way(session.catalogue)
         self._instrument: str | None = None
@@ -203,7 +203,7 @@ class Questions:
             self._waiting.popleft()
             self._to_start -= 1
             repeat = states.asked_on(rfc3339(now)[:10], name)
-            self._keep(pair, sample.reply(pair.slug, pair.category, name, now, repeat))
+            self._record(pair, sample.reply(pair.slug, pair.category, name, now, repeat))
             return
         reserve = estimate_reserve(self._assistant, pair.category.question)
         charge = Charge(session.budget, reserve, name)
@@ -230,7 +230,7 @@ class Questions:
     def _collect(self) -> None:
         """Wait a moment for a question to come back, and give up those that are late."""
         with suppress(queue.Empty):
-            charge, reply = self._collected.get(timeout=LOOK)
+            charge, reply = self._collected.get(timeout=STOP_CHECK_INTERVAL)
             if charge in self._in_flight:
                 self._conclude(charge, reply)
         now = time.monotonic()
@@ -243,9 +243,9 @@ class Questions:
         """Record what came of a question that was on its way, and count it."""
         pair, _ = self._in_flight.pop(charge)
         self._summary.unknown_usd += charge.unknown / 1e6
-        self._keep(pair, reply)
+        self._record(pair, reply)
 
-    def _keep(self, pair: Pair, reply: Reply | None) -> None:
+    def _record(self, pair: Pair, reply: Reply | None) -> None:
         if reply is None:
             self._summary.count(SKIPPED)
             self._summary.fault = self._summary.fault or self._session.clock.fault()

@@ -35,7 +35,7 @@ from store.polls.due import PollingReader, most_answers
 from store.polls.locks import FOLDER
 from store.polls.poller import QUESTIONS_PER_TURN, Plan, take_turn
 from store.polls.session import SKIPPED, PollSession, Summary
-from store.rankings.poll_states import ScheduleState
+from store.rankings.poll_states import ScheduleStatus
 from store.records import Problem
 from store.settings import Settings, SettingsError
 from store.store import Store
@@ -50,7 +50,7 @@ STOP_TIMEOUT = 8.0
 HOUR = 3600.0
 """Seconds without polls after a fault of the program: it may be met again, and paid for."""
 LATE_TICKS = 10
-"""Ticks without ``_look``, and at least a minute, after which health says that nobody polls."""
+"""Ticks without ``_tick``, and at least a minute, after which health says that nobody polls."""
 
 
 def begin(extensions: dict[str, Any], *signals: signal.Signals) -> Schedule:
@@ -78,7 +78,7 @@ class Schedule:
         self._lock = settings.data_dir / FOLDER / LOCK
         self._elected = ExitStack()
         self._is_elected = False
-        self._looked_at = time.monotonic()
+        self._ticked_at = time.monotonic()
         self._jobs_ran_at = -math.inf
         self._busy: set[str] = set()
         self._fault: str | None = None
@@ -98,12 +98,12 @@ class Schedule:
         threading.Thread(target=self._keep_looking, name="schedule", daemon=True).start()
 
     def _keep_looking(self) -> None:
-        """Run ``_look`` every tick, by a clock that is never set back."""
+        """Run ``_tick`` every tick, by a clock that is never set back."""
         while not self._stop.is_set():
-            self._scheduler.add_job(self._look, id=LOCK, replace_existing=True)
+            self._scheduler.add_job(self._tick, id=LOCK, replace_existing=True)
             self._stop.wait(min(1.0, self._settings.poll_tick))
 
-    def status(self) -> ScheduleState:
+    def status(self) -> ScheduleStatus:
         """Return how the schedule stands, for :mod:`store.web.health`."""
         now, statuses = self._clock.now(), sorted(self._statuses.copy().items())
         paused = [(name, status.summary.pause) for name, status in statuses]
@@ -111,10 +111,10 @@ class Schedule:
         reasons = [f"{name} is paused {pause}." for name, pause in pauses.items()]
         reasons += [reason for _, status in statuses for reason in status.faults.values()]
         reasons += filter(None, (self._closing.reason, self._fault))
-        is_alive = time.monotonic() < self._looked_at + self._late and not self._stop.is_set()
+        is_alive = time.monotonic() < self._ticked_at + self._late and not self._stop.is_set()
         if not is_alive:
             reasons.append("The schedule does not run; restart the server.")
-        return ScheduleState(
+        return ScheduleStatus(
             alive=is_alive,
             polling=self._is_elected,
             since=rfc3339(self._begun),
@@ -151,9 +151,9 @@ class Schedule:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
 
-    def _look(self) -> None:
+    def _tick(self) -> None:
         """Try to be the one process that polls; as such, let jobs run and close days."""
-        self._looked_at = time.monotonic()
+        self._ticked_at = time.monotonic()
         self._busy.add(LOCK)
         try:
             if self._stop.is_set():
@@ -169,10 +169,12 @@ class Schedule:
                 log.info("this process polls on schedule")
                 if owner := other_owner(self._settings):
                     log.warning("%s, whose data it is, cannot use what root adds", owner)
-            if self._looked_at >= self._jobs_ran_at + self._settings.poll_tick:
-                self._jobs_ran_at = self._looked_at
+            if self._ticked_at >= self._jobs_ran_at + self._settings.poll_tick:
+                self._jobs_ran_at = self._ticked_at
                 self._run_jobs()
-                self._closing.look(confirmed_time(self._clock, self._store.snapshot.catalogue))
+                self._closing.close_past_days(
+                    confirmed_time(self._clock, self._store.snapshot.catalogue)
+                )
                 self._fault = None
         except Exception as error:  # any would end all polling, unseen
             reason = getattr(error, "strerror", None) or type(error).__name__
@@ -237,7 +239,7 @@ class Schedule:
             self._settings, catalogue, self._polling, self._store.record, self._stop
         )
         if catalogue.site.daily_usd is not None:
-            session.share_day(self._polling.look(catalogue))
+            session.share_day(self._polling.read(catalogue))
         summary = Summary()
         if not take_turn(session, status.name, Plan(most=most, gathers=True), summary):
             return

@@ -36,7 +36,7 @@ IN_BATCH = "in a batch on its way"
 SKIPPED = "not asked"
 CANCELLED = "cancelled and due again"
 ENDING = "told to end; `flask poll --due` collects what was answered"
-NOT_ASKED = (IN_BATCH, SKIPPED, CANCELLED, ENDING)
+WITHOUT_POLL = (IN_BATCH, SKIPPED, CANCELLED, ENDING)
 
 
 class Summary(Struct):
@@ -74,19 +74,19 @@ class Summary(Struct):
         return bool(self.pause or self.limit or self.fault)
 
     @property
-    def looked_at(self) -> int:
+    def handled(self) -> int:
         """The number of questions that were asked, sent in a batch, or left for a reason."""
         return sum(self.outcomes.values()) + self.batched
 
     @property
     def polled(self) -> int:
         """The number of polls that were made and recorded."""
-        return sum(n for name, n in self.outcomes.items() if name not in NOT_ASKED)
+        return sum(n for name, n in self.outcomes.items() if name not in WITHOUT_POLL)
 
     def __str__(self) -> str:
         """Return the counts and the cost, for people."""
-        failures = sorted(self.outcomes.keys() - {ANSWERED, *NOT_ASKED})
-        order = [ANSWERED, *failures, *NOT_ASKED]
+        failures = sorted(self.outcomes.keys() - {ANSWERED, *WITHOUT_POLL})
+        order = [ANSWERED, *failures, *WITHOUT_POLL]
         counts = [f"{self.outcomes[name]} {name}" for name in order if self.outcomes[name]]
         counts += [f"{self.batched} sent in batches"] if self.batched else []
         counts += [in_usd(self.usd, self.unknown_usd)] if self.usd or self.unknown_usd else []

@@ -23,7 +23,7 @@ from store.polls.providers import PROVIDERS
 from store.polls.providers.provider import MAX_SEARCHES, Reply, Tokens
 from store.records import MOST_USD, Assistant
 
-SPENT = "spent.json"
+SPENDING_FILE = "spent.json"
 MAX_COST_FACTOR = 2
 """The multiple of its reserve that an answer may cost before its assistant is paused."""
 OUTPUT_LIMITS = frozenset({"max_tokens"} | {one.OUTPUT_LIMIT for one in PROVIDERS.values()})
@@ -136,13 +136,13 @@ def stored_spending(directory: Path, day: str) -> Counter[str]:
         OSError: it cannot be read, or says something else.
     """
     try:
-        stored = _DECODER.decode((directory / SPENT).read_bytes())
+        stored = _DECODER.decode((directory / SPENDING_FILE).read_bytes())
     except FileNotFoundError:
         return Counter()
     except (ValueError, RecursionError):
         raise DamagedFileError(
-            f".locks/{SPENT} is damaged. Delete it, and what history has for today counts as "
-            "spent; calls that brought no answer are not in that"
+            f".locks/{SPENDING_FILE} is damaged. Delete it, and what history has for today counts "
+            "as spent; calls that brought no answer are not in that"
         ) from None
     return Counter(stored.micros if stored.day == day else {})
 
@@ -276,7 +276,7 @@ class Budget:
         if self.daily_usd is not None:
             amount = max(amount, self._recorded(today)[name])
             sums = DaySpending(today, {**stored_spending(self._directory, today), name: amount})
-            atomic_write(self._directory / SPENT, msgspec.json.encode(sums))
+            atomic_write(self._directory / SPENDING_FILE, msgspec.json.encode(sums))
 
 
 class Charge:

@@ -66,7 +66,7 @@ class Source(Struct, frozen=True):
     read: Callable[[], Snapshot]
     base_url: str | None
     service: str
-    basis: Callable[[], str] = str
+    basis: Callable[[], str] = str  # empty: nobody knows
 
 
 class Written(Struct, frozen=True):
@@ -151,7 +151,7 @@ class Draft:
         return self._described()
 
     def _fill_category(self, index: LineIndex) -> Iterator[tuple[int, Poll]]:
-        """Write the lines of a category's files; yield the place and the record of each poll."""
+        """Write the lines of a category's files; yield each poll with its position."""
         for number, file in enumerate(index.files):
             lines = self._lines(index, file)
             if not lines:
@@ -159,15 +159,15 @@ class Draft:
             packed = formats.packed(b"\n".join([*lines, b""]))
             self._put(manifest.EVIDENCE.format(file), packed, len(lines))
             pairs = zip(index.file, index.line, strict=True)
-            places = {line: place for place, (own, line) in enumerate(pairs) if own == number}
+            positions = {line: i for i, (own, line) in enumerate(pairs) if own == number}
             days = self._snapshot.ledger.days_closed(file)
-            for at, text in enumerate(lines, start=1):
-                if at in places:
-                    day = days[at - 1] if at <= len(days) else None
-                    line = Line(POLL_DECODER.decode(text), file, at, day)
+            for line_number, text in enumerate(lines, start=1):
+                if line_number in positions:
+                    day = days[line_number - 1] if line_number <= len(days) else None
+                    line = Line(POLL_DECODER.decode(text), file, line_number, day)
                     for name, rows_of in tables.LINE_TABLES.items():
                         self._add(name, rows_of(line))
-                    yield places[at], line.poll
+                    yield positions[line_number], line.poll
 
     def _lines(self, index: LineIndex, file: str) -> list[bytes]:
         """Return the lines of a history file as they are published."""

@@ -76,7 +76,7 @@ def rankings_by_day(
 ) -> Iterator[Row]:
     """Yield the rankings of a category as of each closed day on which it got lines.
 
-    ``polls`` are by their place in its line index. A day before an accepted loss has none.
+    ``polls`` are with their positions in its line index. A day before an accepted loss has none.
     """
     index, ledger, aggregate = (
         snapshot.line_indexes[slug], snapshot.ledger, snapshot.aggregates[slug],
@@ -90,22 +90,24 @@ def rankings_by_day(
     }
     former = snapshot.catalogue.former_names
     successes = {
-        place: under_present_names([poll], former)[0] for place, poll in polls if poll.succeeded
+        position: under_present_names([poll], former)[0]
+        for position, poll in polls
+        if poll.succeeded
     }
-    places: list[int] = []
+    positions: list[int] = []
     collected: Wordings[ResolvedAnswer] = Wordings(aggregate.category.question)
     newest = None
     for day in days:
         ends = [ledger.lines_on(file, day) for file in index.files]
-        before, places = (
-            places,
+        before, positions = (
+            positions,
             [i for i in sorted(successes) if index.line[i] <= ends[index.file[i]]],
         )
-        if places[: len(before)] != before:  # files of former slugs, one longer than it was then
+        if positions[: len(before)] != before:  # files of former slugs, one longer than it was then
             before, collected = [], Wordings(aggregate.category.question)
-        for place in places[len(before) :]:
-            collected.add(ResolvedAnswer.of(successes[place], aggregate.category, resolved))
-        newest = successes[places[-1]].polled_at if places else None
+        for position in positions[len(before) :]:
+            collected.add(ResolvedAnswer.of(successes[position], aggregate.category, resolved))
+        newest = successes[positions[-1]].polled_at if positions else None
         standing = standing_wording(collected.all(), newest, snapshot.models, site)
         for entry in merge(standing.answers, slugs) if standing else ():
             yield (

@@ -21,8 +21,8 @@ from store.publishing.directories import SUMS, digest, sums
 from store.publishing.manifest import content_type
 from store.snapshot import Snapshot
 
-MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
-DATA = "/data/"
+TREE_MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
+DATASET_PREFIX = "/data/"
 """The dataset's place; its files need no page of their own and change with every poll."""
 WANTED = (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)
 
@@ -118,7 +118,7 @@ class Tree:
     def finish(self, manifest: TreeManifest) -> None:
         """Write what tells of the files: the manifest, a map for nginx, digests."""
         moved = "".join(f'"{old}" "{new}";\n' for old, new in sorted(manifest.redirects.items()))
-        self._place(MANIFEST, encode(manifest))
+        self._place(TREE_MANIFEST, encode(manifest))
         self._place(REDIRECTS, moved.encode())
         (self._folder / SUMS).write_bytes(sums(self._digests))
 
@@ -153,7 +153,7 @@ class Tree:
         """Add the dataset's files; return them by path. Copies only on another disk."""
         files: dict[str, Exported] = {}
         for source in sorted(path for path in dataset.rglob("*") if path.is_file()):
-            path = f"{DATA}{source.relative_to(dataset).as_posix()}"
+            path = f"{DATASET_PREFIX}{source.relative_to(dataset).as_posix()}"
             name = path.removeprefix("/")
             file = self._path(name)
             try:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from store.publishing.trees import MANIFEST, TreeManifest, encode, object_of
+from store.publishing.trees import TREE_MANIFEST, TreeManifest, encode, object_of
 
 AT_ONCE = 32  # with more, servers begin to refuse some
 JSON_HEADERS = {"Content-Type": "application/json", "Cache-Control": "public, max-age=60"}
@@ -41,11 +41,11 @@ class Bucket:
         with self._sentences():
             self._store: Any = obstore.store.from_url(address)
 
-    def look(self) -> tuple[TreeManifest, str]:
+    def read_manifest(self) -> tuple[TreeManifest, str]:
         """Return the bucket's manifest, and the digest of what its tree was made from."""
         with self._sentences():
             with suppress(FileNotFoundError, ValueError):
-                there = self._client.get(self._store, MANIFEST)
+                there = self._client.get(self._store, TREE_MANIFEST)
                 manifest = msgspec.json.decode(bytes(there.bytes()), type=TreeManifest)
                 return manifest, there.attributes.get("basis", "")
             self._refuse_others()
@@ -68,14 +68,16 @@ class Bucket:
         with self._sentences(), ThreadPoolExecutor(AT_ONCE) as pool:
             self._refuse_others({object_of(path) for path in new.keys() - old.keys()})
             put(
-                MANIFEST, encode(replace(before, files=old | new | unsure)), attributes=JSON_HEADERS
+                TREE_MANIFEST,
+                encode(replace(before, files=old | new | unsure)),
+                attributes=JSON_HEADERS,
             )
             list(pool.map(write, paths))
             put("redirects.json", msgspec.json.encode(manifest.redirects), attributes=JSON_HEADERS)
             for path in gone:
                 with suppress(FileNotFoundError):  # a run that died was as far
                     self._client.delete(self._store, object_of(path))
-            put(MANIFEST, encode(manifest), attributes={**JSON_HEADERS, "basis": basis})
+            put(TREE_MANIFEST, encode(manifest), attributes={**JSON_HEADERS, "basis": basis})
         return len(paths)
 
     def _refuse_others(self, new: set[str] | None = None) -> None:

@@ -28,7 +28,7 @@ MAX_OPEN_BYTES = 64 << 20
 """Bytes of all lines of open days at most; of closed days the ledger says how many there are."""
 MAX_FILE_BYTES = 1 << 30
 """Bytes of any other file at most."""
-LAST = (manifest.MANIFEST, trees.MANIFEST, "README.md", "datapackage.json", SUMS)
+LAST = (manifest.MANIFEST, trees.TREE_MANIFEST, "README.md", "datapackage.json", SUMS)
 """Files that differ wherever another one does, so they are compared last."""
 
 
@@ -57,14 +57,14 @@ class Folder:
         raise Difference(f"{name} is larger than {most:,} bytes")
 
 
-class Journal(Ledger):
+class CheckedLedger(Ledger):
     """A ledger that was replayed, and what a check of all lines showed.
 
     - ``head_lines``: the lines of the file of heads;
     - ``entries``: by file, its entries since the newest accepted loss, each with the newest day
       that was closed before;
     - ``stamps``: by file, the stamps of its lines;
-    - ``to_close``: the entries by which open lines would be closed;
+    - ``unclosed``: the entries by which open lines would be closed;
     - ``redacted``: the ids of withheld lines, empty for one that was damaged;
     - ``damaged``: how many lines count nowhere;
     - ``instruments``: by instrument, the first line that names it;
@@ -74,7 +74,7 @@ class Journal(Ledger):
     head_lines: list[Head] = field(default_factory=list)
     entries: dict[str, list[tuple[LedgerEntry, str]]] = field(default_factory=dict)
     stamps: dict[str, list[Stamp]] = field(default_factory=dict)
-    to_close: list[LedgerEntry] = field(default_factory=list)
+    unclosed: list[LedgerEntry] = field(default_factory=list)
     redacted: list[str] = field(default_factory=list)
     damaged: int = 0
     instruments: dict[str, str] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Journal(Ledger):
 
     def __str__(self) -> str:
         """Say how many lines and heads there are, and which are odd."""
-        present = self.provisional_head(self.to_close)
+        present = self.provisional_head(self.unclosed)
         counts = {
             "of open days": present.lines - present.closed,
             "withheld": len(self.redacted),
@@ -105,7 +105,7 @@ class Journal(Ledger):
         return f"{text}; root {present.root}"
 
 
-def read_ledger(folder: Folder, witnesses: Sequence[Head]) -> Journal:
+def read_ledger(folder: Folder, witnesses: Sequence[Head]) -> CheckedLedger:
     """Read a ledger; raise ``Difference`` unless it is whole and holds all ``witnesses``.
 
     These are heads that the caller kept.
@@ -119,44 +119,46 @@ def read_ledger(folder: Folder, witnesses: Sequence[Head]) -> Journal:
             number = data.count(b"\n") + 1
             raise Difference(f"{name}:{number}: the line is cut short")
     try:
-        journal = Journal(head_lines=[*ledger.decode_records(HEADS, texts[HEADS], Head)])
-        ledger.parse(texts[LEDGER], texts[HEADS], journal)
+        checked = CheckedLedger(head_lines=[*ledger.decode_records(HEADS, texts[HEADS], Head)])
+        ledger.parse(texts[LEDGER], texts[HEADS], checked)
     except LedgerError as error:
         raise Difference(str(error).removeprefix(f"{FOLDER}/")) from None
     for head in witnesses:
-        roots = [other.root for other in journal.head_lines if other.day == head.day and other.root]
+        roots = [other.root for other in checked.head_lines if other.day == head.day and other.root]
         if head.root not in roots:
             there = f"here its root is {roots[-1]}" if roots else "here it is missing"
             raise Difference(
                 f"{HEADS}: history up to {head.day} was rewritten or cut short: the head of that "
                 f"day that you kept has the root {head.root}, and {there}"
             )
-    return journal
+    return checked
 
 
-def check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
+def check_file(
+    checked: CheckedLedger, file: str, data: bytes, where: str, *, published: bool = False
+) -> None:
     """See that a history file is whole, and what the ledger says: lines, chain, days.
 
-    As evidence, redacted records stand in it for withheld lines.
+    In one that is ``published`` redacted records stand for withheld lines.
     """
     *lines, tail = data.split(b"\n")
     if tail:
         raise Difference(f"{where}:{len(lines) + 1}: the line is cut short")
-    entries, is_evidence = journal.entries.get(file, []), where.endswith(".gz")
+    entries = checked.entries.get(file, [])
     damage_accepted_to = max((entry.lines for entry, _ in entries if entry.accepted), default=0)
     for number, line in enumerate(lines, start=1):
-        if is_evidence and redaction_of(line):
+        if published and redaction_of(line):
             # A damaged line is published without its id.
-            journal.redacted.append(id_of(line) if b'"id":"' in line else "")
+            checked.redacted.append(id_of(line) if b'"id":"' in line else "")
             continue
         try:
             if instrument := decode_line(line).instrument:
-                journal.instruments.setdefault(instrument, f"{where}:{number}")
+                checked.instruments.setdefault(instrument, f"{where}:{number}")
         except ValueError as error:
             if number > damage_accepted_to:
                 raise Difference(f"{where}:{number}: {error}") from None
-            journal.damaged += 1
-    stamps = [stamp(line, published=is_evidence) for line in lines]
+            checked.damaged += 1
+    stamps = [stamp(line, published=published) for line in lines]
     after = [*accumulate(stamps, ledger.extend, initial=ledger.empty_entry(file))]
     first = 0
     for entry, closed in entries:
@@ -170,14 +172,14 @@ def check_file(journal: Journal, file: str, data: bytes, where: str) -> None:
             which = f"lines {first + 1:,} to {entry.lines:,} are not those that the ledger lists"
             raise Difference(f"{where}:{first + 1}: {which} under {entry.day}")
         first = entry.lines
-    _check_times(stamps[first:], first, journal.last_closed_day, where)
-    journal.stamps[file] = stamps
-    journal.to_close += journal.open_entries(file, stamps[first:])
+    _check_times(stamps[first:], first, checked.last_closed_day, where)
+    checked.stamps[file] = stamps
+    checked.unclosed += checked.open_entries(file, stamps[first:])
 
 
-def check_instruments(journal: Journal, files: Folder) -> None:
+def check_instruments(checked: CheckedLedger, files: Folder) -> None:
     """See that a data directory has the text of every instrument that a line names."""
-    for id_, line in journal.instruments.items():
+    for id_, line in checked.instruments.items():
         try:
             there = instrument_id(files.read(f"instruments/{id_}.json"))
         except Difference as error:
@@ -188,13 +190,13 @@ def check_instruments(journal: Journal, files: Folder) -> None:
 
 def check_dataset(
     dataset: Folder, witnesses: Sequence[Head], work: Path, version: str
-) -> tuple[Journal, Store]:
+) -> tuple[CheckedLedger, Store]:
     """See that a dataset, written by this ``version`` of the service, follows from its lines.
 
     The folder ``work`` gets the data directory that follows, ``data``, and its ``dataset``. Parquet
     that another pyarrow wrote is taken as it is. Returns what the lines showed, and a store.
     """
-    described, journal = _read_manifest(dataset, version), read_ledger(dataset, witnesses)
+    described, checked = _read_manifest(dataset, version), read_ledger(dataset, witnesses)
     data, remade = work / "data", work / "dataset"
     for folder in (data / "history", data / FOLDER, remade):
         folder.mkdir(parents=True)
@@ -202,26 +204,26 @@ def check_dataset(
     for name, body in proof.items():
         (data / FOLDER / name).write_bytes(body)
     # So that nobody's archive fills the memory: no more than the ledger says there is.
-    budget = MAX_OPEN_BYTES + sum(entry.bytes for entry in journal.newest.values())
+    budget = MAX_OPEN_BYTES + sum(entry.bytes for entry in checked.newest.values())
     where = ""
     try:
-        for file in sorted({*described.evidence, *journal.entries}):
+        for file in sorted({*described.evidence, *checked.entries}):
             where, text = manifest.EVIDENCE.format(file), b""
             if file in described.evidence:
                 text = formats.unpacked(dataset.read(where, budget), budget)
                 (data / "history" / f"{file}.jsonl").write_bytes(text)
             budget -= len(text)
-            check_file(journal, file, text, where)
+            check_file(checked, file, text, where, published=True)
         where = CATALOGUE
         restore_catalogue(dataset.read(where), data)
     except ValueError as error:
         raise Difference(f"{where}: {error}") from None
-    check_instruments(journal, Folder(data))
+    check_instruments(checked, Folder(data))
     store = Store(data)
     store.history = History(data / "history", published=True)
     snapshot = store.snapshot
     # Redacted lines without an id were damaged: nothing tells which poll they were.
-    if unknown := set(journal.redacted) - snapshot.catalogue.withheld.keys() - {""}:
+    if unknown := set(checked.redacted) - snapshot.catalogue.withheld.keys() - {""}:
         raise Difference(f"{CATALOGUE}: the poll {min(unknown)} is redacted and not withheld")
     source = Source(data, lambda: snapshot, snapshot.catalogue.site.base_url, version)
     draft = Draft(remade, source, snapshot, described.tools)
@@ -229,11 +231,11 @@ def check_dataset(
         (remade / name).write_bytes(dataset.read(name))
     if draft.unwritable:
         needed = described.tools["pyarrow"]
-        journal.unseen = f"; NOT looked at: Parquet, which needs pyarrow {needed}"
+        checked.unseen = f"; NOT looked at: Parquet, which needs pyarrow {needed}"
     draft.fill(proof)
     compare_all(Folder(remade), dataset)
-    journal.damaged = sum(map(len, snapshot.damage.values()))
-    return journal, store
+    checked.damaged = sum(map(len, snapshot.damage.values()))
+    return checked, store
 
 
 def compare_all(expected: Folder, actual: Folder) -> None:

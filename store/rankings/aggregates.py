@@ -14,7 +14,7 @@ from store.rankings import names as naming
 from store.rankings.changes import Change, Streak, changes, reigns_of, streaks
 from store.rankings.merging import ResolvedAnswer, Wording, Wordings
 from store.rankings.names import Names, ProductId, Spelling
-from store.rankings.poll_states import PollState, poll_states
+from store.rankings.poll_states import PairState, poll_states
 from store.rankings.runs import AnswerLog
 from store.records import Category, Poll
 
@@ -53,7 +53,7 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
     resolved: Mapping[Spelling, ProductId]
     wordings: tuple[Wording[ResolvedAnswer], ...]
     log: AnswerLog
-    states: Mapping[str, PollState]
+    states: Mapping[str, PairState]
     product_stats: Mapping[ProductId, ProductStats]
     changes: tuple[Change, ...]
     streaks: tuple[Streak, ...]

@@ -57,7 +57,7 @@ class Pause(Struct, frozen=True):
         return f"until {rfc3339(self.until)}: {self.why}"
 
 
-class PollState(Struct, frozen=True, gc=False):
+class PairState(Struct, frozen=True, gc=False):
     """One assistant's last poll in one category, and what came before it. Times are RFC 3339.
 
     ``failed_at`` are the times of the failures since the last answer, but for those that we
@@ -87,7 +87,7 @@ class PollState(Struct, frozen=True, gc=False):
         return self.answer_times[-1] if self.answer_times else None
 
 
-class ScheduleState(Struct, frozen=True):
+class ScheduleStatus(Struct, frozen=True):
     """A schedule's own state, as anybody may read it.
 
     ``alive`` when it stands ready to poll, ``polling`` when it is the one of all processes that
@@ -104,15 +104,15 @@ class ScheduleState(Struct, frozen=True):
     due: Mapping[str, int] = {}
 
 
-class PollStates(Struct, frozen=True):
+class CategoryStates(Struct, frozen=True):
     """The states of one category, by assistant; withheld polls were asked like any other.
 
     ``current`` rests on polls of its present question alone, ``ever`` on all. ``latest_time`` is
     the latest that any poll bears, empty without polls; ``invented`` are of sample assistants.
     """
 
-    current: Mapping[str, PollState] = {}
-    ever: Mapping[str, PollState] = {}
+    current: Mapping[str, PairState] = {}
+    ever: Mapping[str, PairState] = {}
     latest_time: str = ""
     invented: int = 0
 
@@ -135,7 +135,7 @@ class PollStates(Struct, frozen=True):
         return state.polls_that_day if state and state.polled_at[:10] == day else 0
 
 
-def poll_states(polls: Iterable[Poll]) -> dict[str, PollState]:
+def poll_states(polls: Iterable[Poll]) -> dict[str, PairState]:
     """Return where each assistant stands after these polls of one category, oldest first."""
     models: dict[str, list[Poll]] = {}
     for poll in polls:
@@ -143,7 +143,7 @@ def poll_states(polls: Iterable[Poll]) -> dict[str, PollState]:
     return {model: _state(own) for model, own in models.items()}
 
 
-def usd_on(day: str, categories: Iterable[Mapping[str, PollState]]) -> dict[str, float]:
+def usd_on(day: str, categories: Iterable[Mapping[str, PairState]]) -> dict[str, float]:
     """Return what each assistant's polls of a UTC day, its newest, cost in US dollars.
 
     A poll whose cost is unknown counts as nothing.
@@ -156,7 +156,7 @@ def usd_on(day: str, categories: Iterable[Mapping[str, PollState]]) -> dict[str,
     return usd
 
 
-def recorded_pause(states: Sequence[PollState], now: datetime) -> Pause | None:
+def recorded_pause(states: Sequence[PairState], now: datetime) -> Pause | None:
     """Return the longest pause of an assistant that its polls call for, by where each stands.
 
     An answer to a request that was sent after a pause had begun ends it, whoever asked.
@@ -192,13 +192,13 @@ def outage(
     return None
 
 
-def _state(polls: Sequence[Poll]) -> PollState:
+def _state(polls: Sequence[Poll]) -> PairState:
     last = polls[-1]
     failures = list(takewhile(lambda poll: not poll.succeeded, reversed(polls)))  # in a row
     answers = list(islice((poll for poll in reversed(polls) if poll.succeeded), MAX_SAMPLES))
     version = takewhile(lambda poll: poll.served_model == answers[0].served_model, answers)
     that_day = [poll for poll in polls if poll.polled_at[:10] == last.polled_at[:10]]
-    return PollState(
+    return PairState(
         polled_at=last.polled_at,
         failure=last.failure,
         cooldown=next(filter(None, map(cooldown, reversed(polls))), None),

@@ -15,7 +15,7 @@ from msgspec import Struct
 from store.category_history import doubt_clock, latest_time
 from store.ledger import ProvisionalHead
 from store.publishing import manifest
-from store.rankings.poll_states import ScheduleState, outage
+from store.rankings.poll_states import ScheduleStatus, outage
 from store.records import Problem, Severity
 from store.search.meaning import VECTORS, Meaning
 from store.snapshot import Snapshot
@@ -99,7 +99,7 @@ def _unstored(body: object, *, ok: bool = True) -> Response:
 
 
 def examine(
-    store: Store, now: float, schedule: ScheduleState | None, meaning: Meaning | None = None
+    store: Store, now: float, schedule: ScheduleStatus | None, meaning: Meaning | None = None
 ) -> Health:
     """Return the health of a store at ``now``, in Unix seconds."""
     snapshot, time_ = store.snapshot, datetime.fromtimestamp(now, UTC)

@@ -44,14 +44,17 @@ class AnthropicQueue(wire.Queue):
         """Yield each line's result; an error is the whole body that comes with its status."""
         odd = wire.no_answer("http", "The provider's batch gave a result of no known kind.")
         for line in filter(None, map(wire.read_object, body.splitlines())):
-            identifier, result = wire.text(line.get("custom_id")), wire.members(line.get("result"))
-            kind = wire.text(result.get("type"))
+            identifier, result = (
+                wire.as_text(line.get("custom_id")),
+                wire.as_object(line.get("result")),
+            )
+            kind = wire.as_text(result.get("type"))
             if kind == "succeeded":
                 yield identifier, wire.as_response(200, result.get("message"))
             elif kind == "errored":
-                error = wire.members(result.get("error"))
-                inner = wire.members(error.get("error")) or error
-                status = wire.ERRORS.get(wire.text(inner.get("type")), 500)
+                error = wire.as_object(result.get("error"))
+                inner = wire.as_object(error.get("error")) or error
+                status = wire.ERRORS.get(wire.as_text(inner.get("type")), 500)
                 yield identifier, wire.as_response(status, {"error": inner})
             else:
                 kinds = {"canceled": wire.UNASKED["cancelled"], "expired": wire.UNASKED["expired"]}
@@ -90,10 +93,10 @@ class Messages(wire.Provider):
 
     def tokens(self, envelope: dict[str, Any]) -> wire.Tokens | None:
         """Return what was counted; the cache's tokens are counted apart."""
-        usage = wire.members(envelope.get("usage"))
+        usage = wire.as_object(envelope.get("usage"))
         kinds = ("", "cache_creation_", "cache_read_")
         sent = [usage.get(f"{kind}input_tokens") for kind in kinds]
-        searches = wire.members(usage.get("server_tool_use")).get("web_search_requests", 0)
+        searches = wire.as_object(usage.get("server_tool_use")).get("web_search_requests", 0)
         return wire.counted(sent, usage.get("output_tokens"), searches)
 
     # https://docs.claude.com/en/api/messages#response
@@ -101,9 +104,9 @@ class Messages(wire.Provider):
         """Return the text, or why there is none; thinking and tools may stand before it."""
         reason = envelope.get("stop_reason")
         if reason == "refusal":
-            details = wire.members(envelope.get("stop_details"))
-            return wire.declined(wire.text(details.get("category")))
+            details = wire.as_object(envelope.get("stop_details"))
+            return wire.declined(wire.as_text(details.get("category")))
         if reason in ("max_tokens", "model_context_window_exceeded", "pause_turn"):
             return wire.CUT_OFF
-        blocks = wire.items(envelope.get("content"))
-        return "".join(wire.text(b.get("text")) for b in blocks if b.get("type") == "text")
+        blocks = wire.as_objects(envelope.get("content"))
+        return "".join(wire.as_text(b.get("text")) for b in blocks if b.get("type") == "text")

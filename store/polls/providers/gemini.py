@@ -49,15 +49,17 @@ class Gemini(wire.Provider):
 
     def tier(self, envelope: dict[str, Any], response: wire.Response) -> str | None:
         """Return the tier of the header or, without one, of the counts."""
-        usage = wire.members(envelope.get("usageMetadata"))
-        tier = response.headers.get("x-gemini-service-tier") or wire.text(usage.get("serviceTier"))
+        usage = wire.as_object(envelope.get("usageMetadata"))
+        tier = response.headers.get("x-gemini-service-tier") or wire.as_text(
+            usage.get("serviceTier")
+        )
         return tier.lower() or None
 
     def tokens(self, envelope: dict[str, Any]) -> wire.Tokens | None:
         """Return what was counted, thoughts and what searches brought in included."""
-        usage = wire.members(envelope.get("usageMetadata"))
+        usage = wire.as_object(envelope.get("usageMetadata"))
         candidate = _candidate(envelope)
-        queries = wire.members(candidate.get("groundingMetadata")).get("webSearchQueries")
+        queries = wire.as_object(candidate.get("groundingMetadata")).get("webSearchQueries")
         return wire.counted(
             [usage.get("promptTokenCount"), usage.get("toolUsePromptTokenCount")],
             [usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")],
@@ -68,15 +70,15 @@ class Gemini(wire.Provider):
     def outcome(self, envelope: dict[str, Any]) -> str | Failure:
         """Return the first candidate's text without its thoughts, or why there is none."""
         candidate = _candidate(envelope)
-        blocked = wire.text(wire.members(envelope.get("promptFeedback")).get("blockReason"))
-        reason = wire.text(candidate.get("finishReason"))
+        blocked = wire.as_text(wire.as_object(envelope.get("promptFeedback")).get("blockReason"))
+        reason = wire.as_text(candidate.get("finishReason"))
         if blocked or reason in FILTERED:
             return wire.filtered(blocked or reason)
         if reason == "MAX_TOKENS":
             return wire.CUT_OFF
-        parts = wire.items(wire.members(candidate.get("content")).get("parts"))
-        return "".join(wire.text(part.get("text")) for part in parts if not part.get("thought"))
+        parts = wire.as_objects(wire.as_object(candidate.get("content")).get("parts"))
+        return "".join(wire.as_text(part.get("text")) for part in parts if not part.get("thought"))
 
 
 def _candidate(envelope: dict[str, Any]) -> dict[str, Any]:
-    return next(iter(wire.items(envelope.get("candidates"))), {})
+    return next(iter(wire.as_objects(envelope.get("candidates"))), {})

@@ -54,10 +54,12 @@ class OpenAIQueue(wire.Queue):
         id_ = wire.path_id(described.get("id"))
         if id_ is None:
             return None
-        status = wire.text(described.get("status"))
+        status = wire.as_text(described.get("status"))
         files = map(wire.path_id, (described.get("output_file_id"), described.get("error_file_id")))
-        errors = wire.items(wire.members(described.get("errors")).get("data"))
-        words = [wire.text(errors[0].get(name)) for name in ("code", "message")] if errors else []
+        errors = wire.as_objects(wire.as_object(described.get("errors")).get("data"))
+        words = (
+            [wire.as_text(errors[0].get(name)) for name in ("code", "message")] if errors else []
+        )
         present = tuple(dict.fromkeys(filter(None, files)))
         has_failed = status == "failed" and not present
         return wire.RemoteBatch(
@@ -72,17 +74,17 @@ class OpenAIQueue(wire.Queue):
     def read_results(self, body: bytes) -> Iterator[wire.Result]:
         """Yield each line's result; the outputs and the errors have one shape."""
         for line in filter(None, map(wire.read_object, body.splitlines())):
-            answer, error = wire.members(line.get("response")), wire.members(line.get("error"))
-            identifier, code = wire.text(line.get("custom_id")), wire.text(error.get("code"))
+            answer, error = wire.as_object(line.get("response")), wire.as_object(line.get("error"))
+            identifier, code = wire.as_text(line.get("custom_id")), wire.as_text(error.get("code"))
             if answer:
-                id_ = wire.text(answer.get("request_id"))
+                id_ = wire.as_text(answer.get("request_id"))
                 headers = {"x-request-id": id_} if id_ else {}
                 status = answer.get("status_code")
                 yield identifier, wire.as_response(status, answer.get("body"), headers)
             elif code in ("batch_expired", "batch_cancelled"):
                 yield identifier, wire.UNASKED[code.removeprefix("batch_")]
             else:
-                why = wire.text(error.get("message")) or code or "no reason"
+                why = wire.as_text(error.get("message")) or code or "no reason"
                 yield (
                     identifier,
                     wire.no_answer("http", f"The provider's batch did not answer ({why})."),
@@ -123,9 +125,9 @@ class Responses(wire.Provider):
 
     def tokens(self, envelope: dict[str, Any]) -> wire.Tokens | None:
         """Return what was counted; searches are counted apart, or are the calls of the tool."""
-        usage = wire.members(envelope.get("usage"))
-        searches = wire.members(wire.members(envelope.get("tool_usage")).get("web_search"))
-        output = wire.items(envelope.get("output"))
+        usage = wire.as_object(envelope.get("usage"))
+        searches = wire.as_object(wire.as_object(envelope.get("tool_usage")).get("web_search"))
+        output = wire.as_objects(envelope.get("output"))
         calls = sum(item.get("type") == "web_search_call" for item in output)
         searched = searches.get("num_requests", calls)
         return wire.counted(usage.get("input_tokens"), usage.get("output_tokens"), searched)
@@ -135,22 +137,22 @@ class Responses(wire.Provider):
         """Return the text, or why there is none; reasoning may stand before the message."""
         parts = [
             part
-            for item in wire.items(envelope.get("output"))
+            for item in wire.as_objects(envelope.get("output"))
             if item.get("type") == "message"
-            for part in wire.items(item.get("content"))
+            for part in wire.as_objects(item.get("content"))
         ]
         for part in parts:
             if part.get("type") == "refusal":
-                return wire.declined(wire.text(part.get("refusal")))
+                return wire.declined(wire.as_text(part.get("refusal")))
         if envelope.get("status") == "incomplete":
-            reason = wire.text(wire.members(envelope.get("incomplete_details")).get("reason"))
+            reason = wire.as_text(wire.as_object(envelope.get("incomplete_details")).get("reason"))
             if reason == "max_output_tokens":
                 return wire.CUT_OFF
             if reason == "content_filter":
                 return wire.filtered()
             why = reason or "no reason"
             return Failure("http", f"The provider left the answer incomplete ({why}).")
-        return "".join(wire.text(p.get("text")) for p in parts if p.get("type") == "output_text")
+        return "".join(wire.as_text(p.get("text")) for p in parts if p.get("type") == "output_text")
 
 
 class Chat(wire.Provider):
@@ -197,7 +199,7 @@ class Chat(wire.Provider):
     # https://docs.x.ai/docs/key-information/consumption-and-rate-limits
     def tokens(self, envelope: dict[str, Any]) -> wire.Tokens | None:
         """Return what was counted; xAI counts the tokens of reasoning in the total alone."""
-        usage = wire.members(envelope.get("usage"))
+        usage = wire.as_object(envelope.get("usage"))
         sent, output, total = (
             usage.get(f"{part}_tokens") for part in ("prompt", "completion", "total")
         )
@@ -208,12 +210,12 @@ class Chat(wire.Provider):
     # https://platform.openai.com/docs/api-reference/chat/object
     def outcome(self, envelope: dict[str, Any]) -> str | Failure:
         """Return the first choice's text, or why there is none."""
-        choice = next(iter(wire.items(envelope.get("choices"))), {})
-        message = wire.members(choice.get("message"))
-        if refusal := wire.text(message.get("refusal")):
+        choice = next(iter(wire.as_objects(envelope.get("choices"))), {})
+        message = wire.as_object(choice.get("message"))
+        if refusal := wire.as_text(message.get("refusal")):
             return wire.declined(refusal)
         if choice.get("finish_reason") == "content_filter":
             return wire.filtered()
         if choice.get("finish_reason") == "length":
             return wire.CUT_OFF
-        return wire.text(message.get("content"))
+        return wire.as_text(message.get("content"))

@@ -139,25 +139,25 @@ def declined(words: str) -> Failure:
     return Failure("refusal", f"The model refused: {words}" if words else "The model refused.")
 
 
-def members(value: Any) -> dict[str, Any]:
+def as_object(value: Any) -> dict[str, Any]:
     """Return the value if it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def items(value: Any) -> list[dict[str, Any]]:
+def as_objects(value: Any) -> list[dict[str, Any]]:
     """Return the JSON objects in a value that should be a list of them."""
-    return [members(item) for item in value] if isinstance(value, list) else []
+    return [as_object(item) for item in value] if isinstance(value, list) else []
 
 
-def text(value: Any) -> str:
+def as_text(value: Any) -> str:
     """Return text as it stands, or joined from the text parts of a list; else an empty string."""
-    parts = [value] if isinstance(value, str) else [part.get("text") for part in items(value)]
+    parts = [value] if isinstance(value, str) else [part.get("text") for part in as_objects(value)]
     return "".join(part for part in parts if isinstance(part, str))
 
 
 def first_name(*candidates: Any) -> str | None:
     """Return the first candidate that is a name or an id, cleaned and cut to a sensible length."""
-    names = (clean(text(candidate)[:MAX_ID]) for candidate in candidates)
+    names = (clean(as_text(candidate)[:MAX_ID]) for candidate in candidates)
     return next(filter(None, names), None)
 
 
@@ -205,7 +205,7 @@ def read_object(body: bytes) -> dict[str, Any]:
         value = msgspec.json.decode(body)
     except (ValueError, RecursionError):
         return {}
-    return members(value[0] if isinstance(value, list) and len(value) == 1 else value)
+    return as_object(value[0] if isinstance(value, list) and len(value) == 1 else value)
 
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
@@ -213,7 +213,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
 
 def path_id(value: Any) -> str | None:
     """Return a provider's id if it can stand in a path: it is sent back with our key."""
-    name = text(value)
+    name = as_text(value)
     return name if _ID.fullmatch(name) else None
 
 
@@ -227,14 +227,14 @@ TRANSIENT = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """Statuses after which asking again soon may help."""
 PERMANENT = frozenset({401, 402, 403, 404})
 """Statuses that every further poll of the assistant would meet too."""
-SPENT = 402
+OUT_OF_CREDIT = 402
 """The status that stands for spent money, whatever the status that a vendor tells it with."""
 ERRORS = {
     "rate_limit_exceeded": 429,
     "server_error": 500,
     "invalid_request_error": 400,
     "authentication_error": 401,
-    "billing_error": SPENT,
+    "billing_error": OUT_OF_CREDIT,
     "permission_error": 403,
     "not_found_error": 404,
     "request_too_large": 413,
@@ -242,12 +242,12 @@ ERRORS = {
     "api_error": 500,
     "timeout_error": 504,
     "overloaded_error": 529,
-    "insufficient_quota": SPENT,
-    "credit_balance_exhausted": SPENT,
-    "organization_spend_limit_exceeded": SPENT,
-    "project_spend_limit_exceeded": SPENT,
-    "organization_usage_limit_exceeded": SPENT,
-    "enforced_spend_limit_reached": SPENT,
+    "insufficient_quota": OUT_OF_CREDIT,
+    "credit_balance_exhausted": OUT_OF_CREDIT,
+    "organization_spend_limit_exceeded": OUT_OF_CREDIT,
+    "project_spend_limit_exceeded": OUT_OF_CREDIT,
+    "organization_usage_limit_exceeded": OUT_OF_CREDIT,
+    "enforced_spend_limit_reached": OUT_OF_CREDIT,
 }
 """The HTTP status that an error's code or type stands for, of the vendors that are spoken here.
 
@@ -285,7 +285,7 @@ class Provider:
 
     def tier(self, envelope: dict[str, Any], response: Response) -> str | None:  # noqa: ARG002
         """Return the tier that a question was answered in, where the provider says it."""
-        return text(envelope.get("service_tier")) or None
+        return as_text(envelope.get("service_tier")) or None
 
     def read_reply(self, response: Response) -> Reply:
         """Return what a response says, or why none came."""
@@ -295,7 +295,7 @@ class Provider:
         envelope = read_object(response.body)
         error = envelope.get("error")
         if error or response.is_error:
-            refusal = members(error) or {"message": error}
+            refusal = as_object(error) or {"message": error}
             return self._refused(response.status, refusal, first_name(request_id))
         if not (envelope and response.is_success):
             sentence = "The provider's reply is not a JSON object."
@@ -312,7 +312,7 @@ class Provider:
 
     def _refused(self, status: int, error: Mapping[str, Any], request_id: str | None) -> Reply:
         """Return what a status and an error body stand for, and whether it will pass."""
-        message = " ".join(text(error.get("message")).split())
+        message = " ".join(as_text(error.get("message")).split())
         codes = set(_codes(error))
         meant, code = status, error.get("code")
         if status < ERROR:  # an error that came with a 200 names a status of its own
@@ -322,12 +322,14 @@ class Provider:
         kind: FailureKind = "rate_limited" if meant == 429 else "http"  # noqa: PLR2004 - HTTP's own
         # some vendors tell a bad key or spent credit with a 400
         words = message.casefold() if meant == 400 else ""  # noqa: PLR2004 - likewise
-        is_spent = meant == SPENT or any(ERRORS.get(code) == SPENT for code in codes)
+        is_spent = meant == OUT_OF_CREDIT or any(
+            ERRORS.get(code) == OUT_OF_CREDIT for code in codes
+        )
         if meant in (401, 403) or "API_KEY_INVALID" in codes or "api key" in words:
             kind = "auth"
         elif is_spent or "credit balance" in words:
             kind = "quota"
-        delays = (text(item.get("retryDelay")) for item in items(error.get("details")))
+        delays = (as_text(item.get("retryDelay")) for item in as_objects(error.get("details")))
         waits = [float(delay[1]) for delay in map(_DELAY.fullmatch, delays) if delay]
         quoted = f': "{message}"' if message else ""
         return Reply(
@@ -345,12 +347,12 @@ _DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 
 def _codes(error: Mapping[str, Any]) -> Iterable[str]:
     """Yield every code by which an error body may tell what it means."""
-    yield from map(text, (error.get("code"), error.get("type"), error.get("status")))
-    yield text(members(error.get("details")).get("error_code"))
-    for detail in items(error.get("details")):
-        yield text(detail.get("reason"))
-        for violation in items(detail.get("violations")):
-            if "PerDay" in text(violation.get("quotaId")):
+    yield from map(as_text, (error.get("code"), error.get("type"), error.get("status")))
+    yield as_text(as_object(error.get("details")).get("error_code"))
+    for detail in as_objects(error.get("details")):
+        yield as_text(detail.get("reason"))
+        for violation in as_objects(detail.get("violations")):
+            if "PerDay" in as_text(violation.get("quotaId")):
                 yield "insufficient_quota"
 
 
@@ -404,7 +406,7 @@ class Queue:
         """Return the request that makes a batch, of items or of a file uploaded before."""
         raise NotImplementedError
 
-    def build_look(self, batch: str) -> Request:
+    def build_status_request(self, batch: str) -> Request:
         """Return the request that asks how a batch stands."""
         return self._get(f"{self.HOME}/{batch}")
 
