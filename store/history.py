@@ -81,8 +81,9 @@ class Log(Struct, frozen=True):
 
 
 class _LinesRead(Struct, frozen=True):
-    """The whole lines that were read of a file: how many, their bytes, and a hash of these.
+    """The lines that were read of a file: how many, their bytes, and a hash of these.
 
+    They end with the last that is no damage: who takes a damaged line away again loses nothing.
     ``accepted`` is the loss that was accepted last when they were read.
     """
 
@@ -92,9 +93,12 @@ class _LinesRead(Struct, frozen=True):
     accepted: LedgerEntry | None
 
     @classmethod
-    def of(cls, data: bytes, accepted: LedgerEntry | None) -> "_LinesRead":
-        """Return what is known of a file once it was read."""
-        lines = data[: data.rfind(b"\n") + 1].rstrip(b"\n")  # empty ones at the end may go
+    def of(
+        cls, data: bytes, polls: Sequence[PollLine], accepted: LedgerEntry | None
+    ) -> "_LinesRead":
+        """Return what is known of a file once its polls were read."""
+        first_ends = {stored.poll.id: stored.end for stored in reversed(polls)}
+        lines = data[: max(first_ends.values())]  # what repeats an id is damage
         return cls(lines.count(b"\n") + 1, len(lines), hash(lines), accepted)
 
     def is_in(self, data: bytes) -> bool:
@@ -169,8 +173,6 @@ class History:
         problem = self._loss_by_ledger(slug, stamps if status else None)
         if problem := problem or self._loss_since_read(slug, data if status else None, known):
             return Log(slug, problems=(problem,))
-        if stamps:
-            self._known[slug] = _LinesRead.of(data, self.ledger.accepted.get(slug))
         if status is None:
             return Log(slug)
         polls: list[PollLine] = []
@@ -183,6 +185,8 @@ class History:
             except ValueError as error:
                 torn = end == len(data) and _is_torn(line)
                 problems.append(_unreadable(slug, number, error, torn=torn))
+        if polls:
+            self._known[slug] = _LinesRead.of(data, polls, self.ledger.accepted.get(slug))
         tail = stamps[self.ledger.last(slug).lines :]
         entries = tuple(self.ledger.open_entries(slug, tail))
         return Log(slug, tuple(polls), tuple(problems), signature_of(status), entries)

@@ -111,11 +111,6 @@ class Broken:
         return self.name.startswith("history/")
 
     @property
-    def has_grown(self) -> bool:
-        """Whether it is a file of history with lines after all that it had."""
-        return self.is_history and self.data.startswith(self._good) and self.data.endswith(b"\n")
-
-    @property
     def record(self) -> Any:
         """What the broken file says, if it is a good data file all the same."""
         return None if self.is_history else decode(self.name, self.data).record
@@ -192,11 +187,6 @@ def fuzz(world: Path, times: int, seed: int) -> Counter[str]:
             hold(broken, seen_by(running), whole)
             if number % 10 == 0:
                 hold(broken, seen_at_a_start(world, broken))
-        if (
-            broken.has_grown
-        ):  # who has read the new lines, damaged or not, misses them until a start
-            running = app_over(world)
-            store = running.extensions["store"]
         store.keep_current()
         if number % 5 == 0:
             assert lasting(seen_by(running)) == lasting(whole), name

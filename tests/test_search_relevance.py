@@ -61,6 +61,11 @@ def index(app: Flask) -> Index:
     return found
 
 
+def test_a_title_that_stands_whole_in_a_query_is_related_before_nearer_ones(index: Index) -> None:
+    """What a thing is for may be nothing we know: then the plain ranking is the next best."""
+    assert index.search("vpn that works in China").related[0] == "vpn"
+
+
 def test_a_need_finds_its_category(index: Index) -> None:
     """Questions that name a situation, a third of them riddles, find what would help."""
     path = JUDGED / "queries_needs.json"

@@ -2,6 +2,7 @@
 
 import errno
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,19 @@ def test_lines_of_today_that_vanish_are_missed(app: Flask, store: Store, data: P
     (data / "history" / FILE).write_bytes(lines)
     store.reload()
     assert client.get("/healthz").get_json()["status"] == "ok"
+
+
+@pytest.mark.parametrize("which", [lambda lines: lines.splitlines()[0], lambda _: b"{"])
+def test_a_damaged_line_may_be_taken_away_again(
+    app: Flask, store: Store, data: Path, which: Callable[[bytes], bytes]
+) -> None:
+    """It counted nowhere, so nothing is missed once the file is as it was."""
+    path, client = data / "history" / FILE, app.test_client()
+    lines = path.read_bytes()
+    for body, status in ((lines + which(lines) + b"\n", "degraded"), (lines, "ok")):
+        path.write_bytes(body)
+        store.reload()
+        assert client.get("/healthz").get_json()["status"] == status
 
 
 def client_body(app: Flask) -> bytes:

@@ -68,6 +68,11 @@ At .6 for both, 2 of 99 needs fewer are first; at .78 for both, near ties of key
 """
 NEAREST_SCORE, NEAREST_LIKELY_SCORE = 0.75, 0.85
 """Scores of the nearest category, not sure and likely. At .65 for the first, 2 hits are lost."""
+MIN_COVERAGE_TO_RELATE = 0.25
+"""Least coverage from which a title that stands whole in a query ("vpn china") is related first.
+
+At 0, 1 of 39 riddles more has a wrong one first; at .4, "vpn that works in China" has none.
+"""
 MOST_RELATED = 5
 
 VERSUS = re.compile(r"\b(?:vs|versus)\b", re.IGNORECASE)
@@ -212,11 +217,17 @@ class Index:
         categories: dict[str, float] = {}
         brands: dict[str, float] = {}
         is_sentence = is_sure = True
+        whole: list[str] = []
         sides = [words for text in VERSUS.split(query) if (words := words_of(text))]
         for words in sides:  # each side of "X vs Y" is searched for alone
             ratings = _rate(words, arrays.categories)
             is_sentence = not ratings or ratings[0].query.head is None
             things = _hits(ratings, CATEGORY_CUT)
+            whole += [
+                rating.title.slug
+                for rating in ratings
+                if rating.title_coverage == 1 and rating.coverage >= MIN_COVERAGE_TO_RELATE
+            ]
             names = _hits(_rate(words, arrays.brands), BRAND_CUT, ratings)
             is_sure = is_sure and max((*things.values(), *names.values()), default=0) >= LIKELY
             _take_best(categories, things)
@@ -233,7 +244,8 @@ class Index:
         related: list[str] = []
         likeness: Likeness | None = {}
         if max((*categories.values(), *brands.values()), default=0) < LIKELY:
-            related = [slug for slug in near.relative_scores if slug not in categories]
+            candidates = dict.fromkeys([*whole, *near.relative_scores])
+            related = [slug for slug in candidates if slug not in categories]
             if sum(word not in FILLERS for word in words) == 1:
                 related = []  # one word alone is near to nothing: a lawyer buys no shoes for one
             if compare and (related or categories):  # where words find nothing, a model may not

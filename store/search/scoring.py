@@ -60,10 +60,11 @@ At a coverage of .4, 1 more negative is answered; at .6, 2 right hits are lost.
 
 
 class Rating(NamedTuple):
-    """The score of a title for a query, and the share of the query that it covers, both 0..1."""
+    """The score of a title for a query, and the shares of both that correspond; all 0..1."""
 
     points: float
     coverage: float
+    title_coverage: float
     query: ParsedQuery
     title: Title
     places: Places
@@ -143,7 +144,7 @@ def rate(query: ParsedQuery, title: Title, weights: Sequence[float], places: Pla
         # The more was matched, the less it matters what else the sentence says.
         covered = share * title_coverage * (1 - LITTLE_SAID * exp2(-matched))
         points = max(points, min(INEXACT, covered))
-    return Rating(points, query_coverage, query, title, places)
+    return Rating(points, query_coverage, title_coverage, query, title, places)
 
 
 def _share(head: int, title: Title, places: Places) -> float:

@@ -38,9 +38,10 @@ _SPAN = re.compile(r"\b(?:month|week)\b", re.IGNORECASE)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = re.compile(rf"\b(?:since|in) ({MONTH})(?: (\d{{4}}))?\b", re.IGNORECASE)
 """A month from which on news is asked for, as in "since October" and "in May 2026"."""
-_BEFORE_NAMES = frozenset(
-    ("Are", "Best", "Does", "How", "Is", "The", "What", "Which", "Who", "Why")
-)
+_BEFORE_NAMES = frozenset({
+    "a", "an", "are", "best", "buy", "can", "choose", "could", "do", "does", "get", "how", "i",
+    "is", "my", "pick", "should", "the", "to", "use", "we", "what", "which", "who", "why",
+})  # fmt: skip
 """Words with which a question begins, and no name."""
 _OF_RANKINGS = FILLERS | {
     "biggest", "categories", "category", "change", "first", "leader", "leaders", "number", "place",
@@ -314,11 +315,15 @@ def unknown_names(query: str, view: View) -> list[str]:
     sides = _sides(query)
     if len(sides) == 1:
         return []
-    names = [" ".join(dropwhile(_BEFORE_NAMES.__contains__, s.split())) for s in sides]
-    # What is longer is a sentence, what is in lower case a word, what is ranked a thing.
-    names = [n for n in names if len(n.split()) <= _WORDS and re.search(r"[A-Z\d]", n)]
+    names = [" ".join(dropwhile(_asks, side.split())) for side in sides]
+    # What is longer is a sentence, what begins in lower case a word, what is ranked a thing.
+    names = [n for n in names if len(n.split()) <= _WORDS and re.match(r"\S*[A-Z\d]", n)]
     names = [name for name in names if not _begins_or_ends_with_product(name.split(), view)]
     return [n for n in names if not any(h.match == "exact" for h in view.search(n, 1).categories)]
+
+
+def _asks(word: str) -> bool:
+    return word.lower() in _BEFORE_NAMES
 
 
 def _begins_or_ends_with_product(words: list[str], view: View) -> bool:

@@ -12,6 +12,7 @@ from msgspec import Raw, Struct, to_builtins
 from msgspec.structs import fields
 
 from store.history import HistoryError
+from store.rankings.products import ProductProfile
 from store.web import history, listings, lookup, queries, trends, verdicts
 from store.web.errors import Moved, Refused
 from store.web.openapi import properties_of
@@ -116,8 +117,9 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
     pair = lookup.compared_products(query.q, view)
     results["comparison"] = pair and comparisons.in_short(*pair, view)
-    results["related"] = [] if pair else results["related"]
     results["unknownNames"] = [] if pair else lookup.unknown_names(query.q, view)
+    if pair or results["unknownNames"]:  # else what is near to the words of a name
+        results["related"] = []
     results |= {"newsAsked": news is not None, "changesSince": since, **dict.fromkeys(NEWS)}
     sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
     topic, part = (None if sure else lookup.topic_in(subject, view)) or (None, None)
@@ -129,6 +131,8 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
         results["since"] = since or trends.last_interval_start(view)
         results["firstPlacesTotal"] = len(results["firstPlaces"])
         del results["firstPlaces"][MOST_FIRST_PLACES:]
+        for change in results["firstPlaces"]:
+            del change["reason"], change["api"]  # the record of a category has both
     return results
 
 
@@ -153,7 +157,7 @@ def get_best_in_category(view: View, query: queries.CategoryCall) -> dict[str, A
 
 def get_product(view: View, query: queries.ProductCall) -> dict[str, Any]:
     """Return a part of the record of a product, and how often it is first."""
-    product = lookup.product(view, query.slug)
+    product = _product(view, query.slug)
     record: dict[str, Any] = to_builtins(verdicts.product_record(view, product))
     firsts = [entry for entry in record["entries"] if entry["place"] == 1]
     end = query.offset + query.limit
@@ -208,6 +212,17 @@ def _category(view: View, slug: str) -> str:
         if (current := redirects.get(spelling, spelling)) in view.snapshot.line_indexes:
             return current
     return slug
+
+
+def _product(view: View, slug: str) -> ProductProfile:
+    """Return the product at a slug; many give the name instead."""
+    try:
+        return lookup.product(view, slug)
+    except Refused as refused:
+        named = lookup.product_named(slug, view) if refused.code == "unknown-product" else None
+        if named is None:
+            raise
+        return named
 
 
 TOOLS = {
