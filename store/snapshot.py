@@ -140,6 +140,16 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
             return tuple(sorted({self.damage[slug][0] for slug in unread}))
         return tuple(sorted(p for p in self._all_damage if p.severity == "error"))
 
+    def is_unreadable(self, slug: str) -> bool:
+        """Return whether lines that a category's figures follow from cannot be read any more."""
+        return self.histories[slug].signatures is None
+
+    @cached_property
+    def unknown_withheld(self) -> tuple[str, ...]:
+        """The ids in withheld.json that no poll has; none while a poll of them may be lost."""
+        hidden = {f"{x.ids[i]:016x}" for x in self.line_indexes.values() for i in x.withheld}
+        return () if self.lost else tuple(sorted(self.catalogue.withheld.keys() - hidden))
+
     @property
     def unpublishable(self) -> list[Problem]:
         """The errors that keep the data from being published."""

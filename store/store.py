@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from store.files import Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.line_codec import redacted
 from store.rankings.names import Names, Spelling
-from store.records import Poll, Problem
+from store.records import TOPICS, Poll, Problem
 from store.snapshot import Snapshot, derive
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class Store:
         self._looking = threading.Lock()
         self._snapshot: Snapshot | None = None
         self._fault: Problem | None = None
-        self._clashes: tuple[Problem, ...] = ()
+        self._contradictions: tuple[Problem, ...] = ()
         self._logged: frozenset[Problem] = frozenset()
 
     @property
@@ -70,7 +70,7 @@ class Store:
     def problems(self) -> tuple[Problem, ...]:
         """Everything wrong: faults of the whole directory first, then by file and line."""
         faults = [fault for fault in (self._fault, self.history.fault) if fault]
-        return (*faults, *sorted([*self.snapshot.problems, *self._clashes]))
+        return (*faults, *sorted([*self.snapshot.problems, *self._contradictions]))
 
     def reload(self, *, settled: bool = False) -> None:
         """Look at every file, derive what follows from them, and swap.
@@ -158,7 +158,11 @@ class Store:
         if before and before.summary.index.is_prepared:
             following.summary.index.prepare()
         self._snapshot, self.made_at = following, time.time()
-        self._clashes = tuple(name_clashes(following.names, self._files))
+        self._contradictions = (
+            *name_clashes(following.names, self._files),
+            *unknown_withheld(following.unknown_withheld, self._files),
+            *unknown_in_topics(catalogue, self._files),
+        )
 
     def _log_new_problems(self) -> None:
         """Log every problem of the files that was not there at the last look."""
@@ -191,6 +195,31 @@ def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
                 f'"{claim.title}" is also claimed by {", ".join(sorted(others))}; '
                 "until one gives it up it belongs to neither, and ranks as a product of its own",
             )
+
+
+def unknown_withheld(ids: Iterable[str], files: Files) -> Iterator[Problem]:
+    """Yield a problem for each of these ids in withheld.json, which no poll has."""
+    for id_ in ids:
+        message = f"no poll in history has the id {id_}"
+        yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
+
+
+def unknown_in_topics(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+    """Yield a problem for each slug in topics.json that no category has."""
+    renamed = {old: new for new, item in catalogue.categories.items() for old in item.former_slugs}
+    for path, slug in listed_in_topics(catalogue):
+        if slug not in catalogue.categories and not catalogue.fault_of("categories", slug):
+            hint = f'it is called "{renamed[slug]}" now' if slug in renamed else "take it out"
+            message = f'no category has the slug "{slug}"; {hint}'
+            yield files.problem_at(TOPICS, path, message, "warning")
+
+
+def listed_in_topics(catalogue: Catalogue) -> Iterator[tuple[JsonPath, str]]:
+    """Yield every slug that topics list, and where."""
+    for i, topic in enumerate(catalogue.topics):
+        for j, part in enumerate(topic.parts):
+            for k, slug in enumerate(part.categories):
+                yield ("topics", i, "parts", j, "categories", k), slug
 
 
 def _tell_edits(before: Snapshot, after: Snapshot) -> None:

@@ -148,6 +148,8 @@ def test_topics_name_a_renamed_category_by_its_new_slug(directory: Path) -> None
     assert check(directory) == [
         'topics.json:13:13: warning: no category has the slug "vpn"; it is called "vpn-service" now'
     ]
+    [problem] = app_over(directory).test_client().get("/healthz").get_json()["problems"]
+    assert problem.endswith('it is called "vpn-service" now')
 
 
 def test_two_topics_with_one_address_are_an_error(directory: Path) -> None:
@@ -164,6 +166,15 @@ def test_withholding_a_poll_that_is_not_there_is_a_warning(directory: Path) -> N
     withhold(directory, "0" * 16)
     line = f"withheld.json:4:5: warning: no poll in history has the id {'0' * 16}"
     assert check(directory) == [line]
+    client = app_over(directory).test_client()
+    assert client.get("/healthz").get_json()["problems"] == [line.replace("warning: ", "")]
+
+
+def test_a_site_that_cannot_be_read_is_called_nothing_else(directory: Path) -> None:
+    """Whether its history may be invented is not known then."""
+    append(directory, [answered("A", ["Zoho"], "2026-11-20T06:00:00Z", request_id="sample-1")])
+    (directory / "site.json").write_text("", encoding="utf-8")
+    assert not any("invented" in line for line in check(directory, 1))
 
 
 def test_what_is_sealed_and_yet_damage_is_named_by_line(directory: Path) -> None:

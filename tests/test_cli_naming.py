@@ -93,6 +93,13 @@ def test_the_queue_lists_what_may_be_one_and_why(directory: Path) -> None:
     assert "\n1 of 4 suggestions; `flask check` lists what else a new file takes in." in one.stderr
 
 
+def test_the_queue_of_an_unknown_category_is_refused(directory: Path) -> None:
+    """An empty one would say that there is nothing to decide."""
+    done = names(directory, "queue", "--category", "crm-sofware")
+    assert done.exit_code == 2
+    assert 'No category has the slug "crm-sofware". Closest: crm-software' in done.output
+
+
 @pytest.mark.parametrize("answer", ["if so", "if not"])
 def test_what_the_queue_prints_can_be_pasted(directory: Path, answer: str) -> None:
     """The names are one product or two, its address leads there, and nobody is asked again.

@@ -203,6 +203,18 @@ def test_lines_of_today_that_vanish_are_missed(app: Flask, store: Store, data: P
     assert client.get("/healthz").get_json()["status"] == "ok"
 
 
+def test_pages_of_a_broken_history_show_what_is_known(app: Flask, store: Store, data: Path) -> None:
+    """A ranking without what is new in it, a product without these answers, which it says."""
+    poll_elsewhere(data)
+    store.reload()
+    (data / "history" / FILE).write_bytes(b"")
+    store.reload()
+    client = app.test_client()
+    assert client.get("/best/crm-software").status_code == 200
+    told = "Not listed, for their history cannot be read just now: Best crm-software."
+    assert told in client.get("/product/hubspot/polls").text
+
+
 @pytest.mark.parametrize("which", [lambda lines: lines.splitlines()[0], lambda _: b"{"])
 def test_a_damaged_line_may_be_taken_away_again(
     app: Flask, store: Store, data: Path, which: Callable[[bytes], bytes]

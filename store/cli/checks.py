@@ -25,6 +25,7 @@ from store.rankings.sentences import listed, plural, some
 from store.records import TOPICS, Assistant, Poll, Problem, Severity, Site
 from store.search.words import words_of
 from store.snapshot import Snapshot, derive
+from store.store import listed_in_topics, unknown_withheld
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
@@ -90,26 +91,13 @@ def _without_situations(catalogue: Catalogue) -> Iterator[Problem]:
 
 
 def _topics(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
-    """Yield categories in no topic, and slugs in topics of no category; none without topics."""
-    categories, listed_slugs = catalogue.categories, set()
+    """Yield categories in no topic; none without topics."""
+    categories = catalogue.categories
     renamed = {old: slug for slug, item in categories.items() for old in item.former_slugs}
-    for key, slug in _listed_in_topics(catalogue):
-        listed_slugs.add(renamed.get(slug, slug))
-        if slug not in categories and not catalogue.fault_of("categories", slug):
-            hint = f'it is called "{renamed[slug]}" now' if slug in renamed else "take it out"
-            message = f'no category has the slug "{slug}"; {hint}'
-            yield files.problem_at(TOPICS, key, message, "warning")
+    listed_slugs = {renamed.get(slug, slug) for _, slug in listed_in_topics(catalogue)}
     for slug in sorted(categories.keys() - listed_slugs) if catalogue.topics else ():
         message = f"the category is in no topic; list it in a part of {TOPICS}"
         yield files.problem_at(f"categories/{slug}.json", (), message, "warning")
-
-
-def _listed_in_topics(catalogue: Catalogue) -> Iterator[tuple[JsonPath, str]]:
-    """Yield every slug that topics list, and where."""
-    for i, topic in enumerate(catalogue.topics):
-        for j, part in enumerate(topic.parts):
-            for k, slug in enumerate(part.categories):
-                yield ("topics", i, "parts", j, "categories", k), slug
 
 
 def check_history(
@@ -142,11 +130,11 @@ def check_history(
             yield from _rewording(slug, polls, catalogue, files)
     polled = sum(any(map(newest.get, own)) for own in files_of.values())
     yield from _future_polls(ahead, polled, now, "notice" if catalogue.site.sample else "error")
-    for id_ in catalogue.withheld.keys() - ids:
-        message = f"no poll in history has the id {id_}"
-        yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
+    yield from unknown_withheld(catalogue.withheld.keys() - ids, files)
     yield from _without_text(named, catalogue)
-    if contradiction := category_history.undeclared_sample(of_samples, catalogue.site):
+    is_known = all(problem.file != "site.json" for problem in catalogue.governing_errors)
+    contradiction = category_history.undeclared_sample(of_samples, catalogue.site)
+    if contradiction and is_known:
         yield contradiction
     yield from _retired(models, catalogue)
     never = [slug for slug in catalogue.categories if not any(map(newest.get, files_of[slug]))]

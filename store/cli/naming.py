@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from store.cli import app_settings, with_data
+from store.cli import app_settings, unknown_slug, with_data
 from store.cli.schemas import schema_of
 from store.rankings import curation, names
 from store.rankings.curation import MergeSuggestion, NameResolution, Use
@@ -31,6 +31,8 @@ def queue(limit: int, category: str | None) -> None:
     """List products that may be known under another name, best reasons first."""
     snapshot = Store(app_settings().data_dir).snapshot
     catalogue = snapshot.catalogue
+    if category and category not in catalogue.categories:
+        raise unknown_slug("category", category, catalogue.categories)
     suggestions = [
         suggestion
         for suggestion in curation.queue(

@@ -37,7 +37,8 @@ def search(query: str, limit: int) -> None:
         meaning.prepare(documents)
         return meaning.compare(text, documents)
 
-    hits = Store(directory).snapshot.summary.index.search(query, limit, compare=compare)
+    index = Store(directory).snapshot.summary.index
+    hits = index.search(query, limit, compare=compare if meaning.is_wanted else None)
     for kind, ranked in (("categories", hits.categories), ("brands", hits.brands)):
         for hit in ranked:
             click.echo(f"{kind:11} {hit.slug}: {hit.score:.3f}, {hit.match}")

@@ -50,9 +50,13 @@ class News(Struct, frozen=True):
 def news_of(view: View, board: Leaderboard) -> News | None:
     """Return what is new in a ranking; ``None`` where only one day brought answers.
 
+    ``None`` as well while it is shown from memory alone, for its history file is broken.
+
     Raises:
         HistoryError: the history cannot be read just now.
     """
+    if view.snapshot.is_unreadable(board.slug):
+        return None
     # A day on which only a retired assistant answered is none of this ranking.
     configured = (*board.models, *board.missing)
     days = sorted({a.polled_at[:10] for a in board.log if a.model in configured})

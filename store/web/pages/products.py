@@ -60,12 +60,20 @@ def product(view: View, query: ProductQuery) -> dict[str, Any]:
 def product_polls(view: View, query: ProductQuery) -> dict[str, Any]:
     """Show the newest polls that named a product."""
     profile = lookup.product(view, query.slug)
-    return {"product": profile, "mentions": product_mentions(view, profile)}
+    snapshot = view.snapshot
+    unreadable = [slug for slug in sorted(profile.categories) if snapshot.is_unreadable(slug)]
+    titles = [snapshot.aggregates[slug].category.title for slug in unreadable]
+    return {
+        "product": profile,
+        "mentions": product_mentions(view, profile),
+        "unreadable": titles,
+    }
 
 
 def product_mentions(view: View, product: ProductProfile) -> list[ProductMention]:
     """Return the newest polls that named a product, at most 500; of one second, by category."""
-    by_category = (_product_mentions(view, product, slug) for slug in sorted(product.categories))
+    readable = (s for s in sorted(product.categories) if not view.snapshot.is_unreadable(s))
+    by_category = (_product_mentions(view, product, slug) for slug in readable)
     newest_first = heapq.merge(*by_category, key=lambda n: n.poll.polled_at, reverse=True)
     return list(islice(newest_first, MOST_POLLS))
 
