@@ -97,9 +97,9 @@ _DECODERS = {kind: msgspec.json.Decoder(kind) for kind in {*SINGLE.values(), *FO
 
 
 class LoadedFile(Struct, frozen=True):
-    """A file as it was last read: the record and text in use, if any, and the problems in it.
+    """A file: its last good record with that text, if any, and the problems found since.
 
-    ``signature`` is that of the file when it was looked at.
+    ``problems`` and ``signature`` are of the last reading.
     """
 
     record: DataFile | None

@@ -68,8 +68,8 @@ class Catalogue(Struct, frozen=True):
     """All hand-edited files together. Slugs are file names.
 
     ``unusable`` says by file name why nothing of it is in use. A former slug that several files
-    claim is in it as the file that it would name. ``words_from`` is the notice
-    that goes with ``words``.
+    claim has the key of the file that it would name. ``words_from`` is the notice that goes with
+    ``words``.
     """
 
     site: Site
@@ -200,7 +200,7 @@ class Files:
         return Listing(files, tuple(sorted(problems)), tuple(unlisted))
 
     def _debounce(self, listing: Listing, seen: Mapping[str, Signature]) -> Listing:
-        """Return a listing in which what differs from the one seen before is as it is loaded."""
+        """Return a listing with all that changed since the last scan as it was when last loaded."""
         files, loaded = listing.files, self._loaded
         settled = {name: files[name] for name in files if files[name] == seen.get(name)}
         others = [name for name in loaded if files.get(name) != seen.get(name)]
@@ -327,9 +327,9 @@ def _nothing_in(directory: Path) -> str:
 
 
 def _contested(records: Mapping[str, DataFile | None]) -> dict[str, dict[str, JsonPath]]:
-    """Return the former slugs that another file claims, too, each as the file that it would name.
+    """Return every claim to a former slug that several files claim, by the file it would name.
 
-    With each go the places that claim it: a file's own name (no path) and former slugs.
+    A claim is a file and the path of the value; that of a file of this very name has no path.
     """
     claims: dict[str, dict[str, JsonPath]] = {}
     for name, record in records.items():

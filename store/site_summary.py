@@ -58,7 +58,7 @@ class AssistantProfile(Struct, frozen=True):
 
     ``polls`` and ``answers`` count deleted categories, too. ``counted`` is the number of rankings
     that count it, ``shared`` of those that count another assistant, too, ``agreeing`` of those
-    shared ones where its #1 is the most frequent one. ``noise`` says how alike its answers to one
+    shared ones where its #1 is the most frequent one. ``repeats`` says how alike its answers to one
     question are.
     """
 
@@ -68,7 +68,7 @@ class AssistantProfile(Struct, frozen=True):
     counted: int
     agreeing: int
     shared: int
-    noise: Repeats | None
+    repeats: Repeats | None
 
 
 class SiteSummary(Struct, frozen=True, dict=True):
@@ -128,7 +128,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
         return repeats
 
     @cached_property
-    def noise(self) -> Repeats | None:
+    def mean_repeats(self) -> Repeats | None:
         """The likeness of all assistants' answers to one question that is asked again."""
         return Repeats.mean([repeats for own in self.repeats.values() for repeats in own])
 
@@ -303,5 +303,5 @@ def _profile(
         counted=len(firsts),
         agreeing=sum(agreeing),
         shared=len(agreeing),
-        noise=Repeats.mean(repeats),
+        repeats=Repeats.mean(repeats),
     )

@@ -50,7 +50,7 @@ _NOT_ON_EVERY_PAGE = (
 
 A change of any other field makes all leaderboards anew.
 """
-_SAID_BY_POLLS = ("aliases", "mentions", "categories", "first_use")
+_NOT_ON_LEADERBOARDS = ("aliases", "mentions", "categories", "first_use")
 """Members of a product's profile that no leaderboard shows; a change of any other makes those anew
 that name the product."""
 
@@ -341,7 +341,7 @@ def _leaderboards(old: Snapshot, new: Snapshot) -> dict[str, Leaderboard]:
 
 def _renamed(old: Snapshot, new: Snapshot) -> set[ProductId]:
     """Return the products that are new, gone, or differ in more than what polls say of them."""
-    names = [name for name in ProductProfile.__struct_fields__ if name not in _SAID_BY_POLLS]
+    names = [name for name in ProductProfile.__struct_fields__ if name not in _NOT_ON_LEADERBOARDS]
     facts = attrgetter(*names)
     return {
         id_

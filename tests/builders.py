@@ -30,7 +30,7 @@ from store.store import Store
 from store.web import listings, trends, verdicts
 from store.web.endpoints import Endpoint
 from store.web.queries import (
-    CategoriesQuery,
+    CategoryListQuery,
     ChangesQuery,
     MentionsQuery,
     ProductQuery,
@@ -291,7 +291,7 @@ def documents(store: Store) -> dict[str, Made]:
     """What is over everything, by path; made unless what was made still holds."""
     view = view_of(store.snapshot)
     queries: tuple[tuple[Endpoint, Query], ...] = (
-        (listings.list_categories, CategoriesQuery()), (listings.list_topics, Query()),
+        (listings.list_categories, CategoryListQuery()), (listings.list_topics, Query()),
         (listings.get_labs, Query()),
         (trends.get_changes, ChangesQuery()), (trends.get_mentions, MentionsQuery()),
     )  # fmt: skip

@@ -63,7 +63,7 @@ def test_the_worked_example_holds_to_four_decimals() -> None:
     assert means == {"X": 18, "Y": 16, "Z": 11.6667, "W": 8.3333, "V": 3.3333, "U": 2.6667}
     pairs = [("X", "Y"), ("X", "W"), ("X", "V"), ("Y", "V"), ("Z", "U")]
     told = {
-        pair: (round(comparison.lead(*pair), 4), round(comparison.limit(*pair), 4))
+        pair: (round(comparison.lead(*pair), 4), round(comparison.threshold(*pair), 4))
         for pair in pairs
     }
     assert told == {

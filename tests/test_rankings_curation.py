@@ -73,10 +73,10 @@ def test_every_spelling_means_what_it_is_ranked_as(
     names = Names(files)
     held = read(names, said, domain)
     uses = list(curation.uses(held.values()))
-    taken = curation.taken_in(held.values(), names)
+    taken = curation.find_inferred(held.values(), names)
     for slug, aggregate in held.items():
         for (spelling, _), product in aggregate.resolved.items():
-            meant = curation.meanings(curation.spelt(spelling, uses), names)
+            meant = curation.resolve_uses(curation.spelt(spelling, uses), names)
             [meaning] = [m for m in meant if slug in m.places]
             assert (meaning.spelling, meaning.product) == (spelling, product)
             if product in files:
@@ -91,13 +91,13 @@ def test_domains_are_told_where_they_decide() -> None:
         for domain in (None, "nimbrel.example", "other.example")
     ]
     by_noun = "name without maker or noun"
-    assert curation.meanings(uses, names) == [
+    assert curation.resolve_uses(uses, names) == [
         NameResolution("Nimbrel CRM", "=nimbrelcrm", "own name", ("crm (other.example)",)),
         NameResolution(
             "Nimbrel CRM", "nimbrel", by_noun, ("crm (nimbrel.example)", "crm (no domain)")
         ),
     ]
-    assert curation.meanings(uses[:2], names) == [
+    assert curation.resolve_uses(uses[:2], names) == [
         NameResolution("Nimbrel CRM", "nimbrel", by_noun, ("crm",))
     ]
 
@@ -109,7 +109,7 @@ def test_a_file_whose_address_is_anothers_own_is_found() -> None:
         names = Names({slug.replace("_", "-"): file for slug, file in files.items()})
         readings = read(names, {"desks": ["Nimbrel", "Zoho"]})
         held = described([*readings.values()], names.products)
-        return [(slug, product.name) for slug, product in curation.detached(held, names)]
+        return [(slug, product.name) for slug, product in curation.find_detached(held, names)]
 
     suite = Product(version=1, name="Nimbrel Suite")
     assert found(nimbrel=suite) == [("nimbrel", "Nimbrel")]

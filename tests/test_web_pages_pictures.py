@@ -15,7 +15,7 @@ from small_world import write_small_world
 
 from store.text import clean
 from store.web.pages import pictures
-from store.web.pages.pictures import fitted, lines, width
+from store.web.pages.pictures import fitted, width, wrap
 
 NEEDS_RESVG = pytest.mark.skipif(
     pictures.rasteriser() is None, reason="cards need a font and: pip install '.[pictures]'"
@@ -162,7 +162,7 @@ def test_a_line_never_runs_over(text: str, room: int) -> None:
 @given(st.text(max_size=200), st.integers(1, 4))
 def test_lines_hold_the_words_in_order(text: str, most: int) -> None:
     """No more lines than asked for, each within its room; only the last may be cut."""
-    broken = lines(text, 10, 200, most)
+    broken = wrap(text, 10, 200, most)
     assert len(broken) <= most
     assert all(width(line, 10) <= 200 for line in broken)
     if not any(line.endswith("\u2026") for line in broken):

@@ -149,13 +149,13 @@ def test_a_poll_of_another_category_makes_no_verdict_again(
     app = app_over(write_data(tmp_path / "data", categories=made, polls=polls))
     store, client = app.extensions["store"], app.test_client()
     verdicts: list[str] = []
-    really = View.verdict
+    really = View.verdict_sentence
 
     def counted(view: View, board: Leaderboard) -> str:
         verdicts.append(board.slug)
         return really(view, board)
 
-    monkeypatch.setattr(View, "verdict", counted)
+    monkeypatch.setattr(View, "verdict_sentence", counted)
     for name in ("Y", "Omega"):
         client.get("/api/v1/best/help-desk.json")
         store.record([answered("A", [name])], "2026-11-10T06:00:00Z")

@@ -248,7 +248,7 @@ def check_names(catalogue: Catalogue, files: Files, history: History) -> Iterato
 
 def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
     groups: defaultdict[tuple[str, str], list[NameResolution]] = defaultdict(list)
-    for meaning in curation.taken_in(snapshot.aggregates.values(), snapshot.names):
+    for meaning in curation.find_inferred(snapshot.aggregates.values(), snapshot.names):
         groups[meaning.product, meaning.rule].append(meaning)
     for (slug, rule), meanings in groups.items():
         taken = [
@@ -265,7 +265,7 @@ def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
 
 
 def _detached(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
-    for slug, product in curation.detached(snapshot.products, snapshot.names):
+    for slug, product in curation.find_detached(snapshot.products, snapshot.names):
         message = (
             f'"{product.name}" ({_uses(product)}) is neither the name nor an alias, so it ranks '
             f"as another product, at {product.slug}: put it in aliases if it is this one, else "

@@ -56,7 +56,7 @@ def explain(spelling: str) -> None:
     snapshot = Store(app_settings().data_dir).snapshot
     uses = curation.spelt(spelling, curation.uses(snapshot.aggregates.values()))
     unused = [Use("no category", (), spelling, None)]
-    for meaning in curation.meanings(uses or unused, snapshot.names):
+    for meaning in curation.resolve_uses(uses or unused, snapshot.names):
         click.echo("\n".join(_explained(meaning, snapshot)))
 
 

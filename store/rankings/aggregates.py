@@ -126,8 +126,8 @@ def _spellings(poll: Poll) -> Iterator[Spelling]:
 def _addresses(spelling: str) -> Iterator[tuple[str, bool]]:
     """Yield every slug that a spelling ever had, and whether it only looks like one with a digest.
 
-    That with the whole digest follows only where the short digest was the first choice: no other
-    spelling ever needed it.
+    The slug with the whole digest is one only if the short one was the first choice: only then
+    could that be taken.
     """
     own, hashed, whole = islice(naming.slugs(spelling), 3)
     yield own, False

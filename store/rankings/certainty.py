@@ -58,11 +58,11 @@ FEWEST_DAYS_IN_ALL = 12
 class Certainty(Struct, frozen=True):
     """The certainty of a ranking's first place.
 
-    ``answers`` are all answers in the runs, ``runs`` the days of each, ``since`` and ``until`` the
-    UTC dates of the first and the last. ``renewed`` says why a run began anew, by assistant.
-    ``contenders`` are the product with most mean points and those that it is not ahead of,
-    ``ahead_of_first`` the products ahead of the published #1. Both are sorted by mean points, most
-    first, and empty while the level is ``unmeasured``.
+    ``answers`` is the number of answers in all runs, ``runs`` of days in each, ``since`` and
+    ``until`` the UTC dates of the first and the last. ``renewed`` says why a run began anew, by
+    assistant. ``contenders`` are the product with most mean points and those that it is not ahead
+    of, ``ahead_of_first`` the products ahead of the published #1. Both are sorted by mean points,
+    most first, and empty while the level is ``unmeasured``.
     """
 
     level: Level
@@ -141,13 +141,13 @@ class Comparison:
     def is_ahead(self, one: ProductId, other: ProductId) -> bool:
         """Return whether a product's mean points exceed another's by more than chance."""
         lead = self.lead(one, other)  # first, for the threshold is costly
-        return lead > 0 and lead > self.limit(one, other)
+        return lead > 0 and lead > self.threshold(one, other)
 
     def lead(self, one: ProductId, other: ProductId) -> float:
         """Return by how much a product's mean points exceed another's."""
         return (self._totals[one] - self._totals[other]) / self._unit
 
-    def limit(self, one: ProductId, other: ProductId) -> float:
+    def threshold(self, one: ProductId, other: ProductId) -> float:
         """Return what a lead has to exceed, at any look, not to be chance.
 
         The variance of the difference is the largest of three: one point squared a day, the pooled
@@ -178,12 +178,12 @@ class Comparison:
         """Return how sure it is that a published #1 is first."""
         if not self.is_measured:
             return "unmeasured"
-        if self.above(first):
+        if self.ahead_of(first):
             return "contradicted"
         is_clear = not tied and first == self.order[0] and self.stands_alone
         return "clear" if is_clear else "open"
 
-    def above(self, product: ProductId) -> list[ProductId]:
+    def ahead_of(self, product: ProductId) -> list[ProductId]:
         """Return the products that are ahead of one, most mean points first."""
         better = self.order[: self.order.index(product)]  # nothing lower can be ahead
         return [other for other in better if self.is_ahead(other, product)]
@@ -239,7 +239,7 @@ def assess(
         until=max(dates),
         renewed={model: run.renewal for model, run in runs.items() if run.renewal},
         contenders=tuple(comparison.contenders) if comparison.is_measured else (),
-        ahead_of_first=tuple(comparison.above(first)) if comparison.is_measured else (),
+        ahead_of_first=tuple(comparison.ahead_of(first)) if comparison.is_measured else (),
     )
 
 

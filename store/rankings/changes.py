@@ -1,7 +1,7 @@
 """Changes: when a model's #1 for a category became another product.
 
 Works on products, not spellings, so that a renamed or merged product is no change; one sequence
-is one model's answers to one wording of a category's question. Of the answers that it gave on one
+is one model's answers to one wording, asked with one instrument. Of the answers that it gave on one
 UTC day only the newest counts, so that asking twice confirms nothing.
 """
 
@@ -52,7 +52,7 @@ class Streak(Struct, frozen=True, gc=False):
     @property
     def followed(self) -> int:
         """The number of known answers after the first: of the same #1, and the one that ends it."""
-        return self.polls - (not self.over)
+        return self.polls - 1 + self.over
 
 
 def reigns_of(answers: Iterable[ResolvedAnswer]) -> list[list[Reign]]:

@@ -101,7 +101,7 @@ def spelt(text: str, uses: Iterable[Use]) -> list[Use]:
     return [use for use in alike if use.name == text] or alike
 
 
-def meanings(uses: Iterable[Use], names: Names) -> list[NameResolution]:
+def resolve_uses(uses: Iterable[Use], names: Names) -> list[NameResolution]:
     """Return what spellings stand for, by spelling, product and rule."""
     places: defaultdict[tuple[str, ProductId, str], set[tuple[str, str | None]]]
     places = defaultdict(set)
@@ -120,16 +120,16 @@ def meanings(uses: Iterable[Use], names: Names) -> list[NameResolution]:
     )
 
 
-def taken_in(aggregates: Iterable[CategoryAggregate], names: Names) -> list[NameResolution]:
+def find_inferred(aggregates: Iterable[CategoryAggregate], names: Names) -> list[NameResolution]:
     """Return the spellings that stand for a product file without being its name or an alias."""
     return [
         meaning
-        for meaning in meanings(uses(aggregates), names)
+        for meaning in resolve_uses(uses(aggregates), names)
         if meaning.product in names.products and meaning.rule != naming.NAMED
     ]
 
 
-def detached(
+def find_detached(
     named: Mapping[ProductId, ProductProfile], names: Names
 ) -> Iterator[tuple[str, ProductProfile]]:
     """Yield product files, each with another product whose own address the file has or had.

@@ -48,7 +48,8 @@ class Bar(Struct, frozen=True):
 class Experiment(Struct, frozen=True):
     """A question put to the data; ``date`` is that of the newest poll it rests on, YYYY-MM-DD.
 
-    ``bars`` are the figures of ``what`` it asks: shares from 0 to 1, unless they are points.
+    ``bars`` are the figures of ``what`` it asks: shares from 0 to 1, unless they are points. The
+    ``n`` of a bar counts what ``counted`` names.
     """
 
     slug: str
@@ -78,10 +79,10 @@ def compute(
         experiments.append(_agreement_on_first(leaderboards))
     if len(leaderboards) >= MIN_BOARDS:
         experiments.append(_rules(leaderboards))
-    noise = Repeats.mean([repeat for own in repeats.values() for repeat in own])
-    if noise and noise.n >= MIN_BOARDS:
+    mean = Repeats.mean([repeat for own in repeats.values() for repeat in own])
+    if mean and mean.n >= MIN_BOARDS:
         repeated = [board for board in leaderboards if board.repeatability]
-        experiments.append(_noise(noise, repeats, _newest(repeated)))
+        experiments.append(_repeatability(mean, repeats, _newest(repeated)))
     if record.agreed:
         experiments.append(_track_record(record))
     advantages = own_maker_advantages(leaderboards, makers, made_by)
@@ -93,16 +94,18 @@ def compute(
     return tuple(experiments)
 
 
-def _noise(noise: Repeats, repeats: Mapping[str, Sequence[Repeats]], date: str) -> Experiment:
+def _repeatability(
+    mean: Repeats, repeats: Mapping[str, Sequence[Repeats]], date: str
+) -> Experiment:
     """Return how far one assistant's answers to one question differ."""
     pairs = sum([repeat.n for own in repeats.values() for repeat in own])
     return Experiment(
         slug="how-noisy-is-one-answer",
         finding=(
             f"Asked the same question twice, an assistant names the same #1 in "
-            f"{noise.same_first:.1%} and gives the same list in {noise.same_list:.1%} of cases; "
-            f"its two lists overlap by {noise.overlap:.0%} on average "
-            f"(n = {noise.n:,} questions to one assistant, {pairs:,} pairs of answers)."
+            f"{mean.same_first:.1%} and gives the same list in {mean.same_list:.1%} of cases; "
+            f"its two lists overlap by {mean.overlap:.0%} on average "
+            f"(n = {mean.n:,} questions to one assistant, {pairs:,} pairs of answers)."
         ),
         date=date,
         what="Asked twice, the same #1",

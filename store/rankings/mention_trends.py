@@ -28,7 +28,10 @@ _DAY = dt.timedelta(days=1)
 MIN_CELLS = 8
 """Cells under which a trend is ``insufficient``; `/methodology` tells it."""
 MIN_DISCORDANT = 6
-"""Changed cells under which it is, too; the least for a two-sided sign test at 5 % (2 / 2⁶)."""
+"""Cells that list a product in one week alone, under which its trend is ``insufficient``, too.
+
+With fewer no two-sided sign test reaches 5 % (2 / 2⁶).
+"""
 FALSE_DISCOVERIES = Fraction(1, 20)
 """The share of false ones, at most, that is expected among the products called up or down."""
 

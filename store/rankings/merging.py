@@ -19,7 +19,7 @@ PLACES = 5
 """Ranks of an answer that count: the question asks for five picks at most."""
 
 TAKEOVER_DAYS = 7
-"""Days after which a new wording takes over regardless; the default of ``poll_every_days``, too."""
+"""Days after which a new wording takes over regardless: as long as a default interval."""
 
 ProductsByRank = tuple["ProductId | None", ...]
 """The products of an answer from rank 1; ``None`` where a product is named a second time."""
@@ -150,7 +150,7 @@ class Wording(Struct, Generic[A], frozen=True):
     first_at: str
 
 
-class StandingWording(Struct, Generic[A], frozen=True):
+class WordingCandidate(Struct, Generic[A], frozen=True):
     """A wording that a ranking may rest on, with the answers to it that count.
 
     ``newest`` is the time of the newest of them.
@@ -190,14 +190,14 @@ class Wordings(Generic[A]):
 
 def standing_wording(
     wordings: Sequence[Wording[A]], newest: str | None, models: Sequence[str], site: Site
-) -> StandingWording[A] | None:
+) -> WordingCandidate[A] | None:
     """Return the wording that a ranking rests on; ``None`` where no configured model answered any.
 
     An older one stands until every model counted for it has answered the newer one, or
     until ``newest``, the time of the category's newest answer, is seven days after the newer one's
     first answer.
     """
-    standing: StandingWording[A] | None = None
+    standing: WordingCandidate[A] | None = None
     # Oldest first: each takes over from the one before, if it may.
     for wording in reversed(wordings):
         candidate = eligible_answers(wording, models, site)
@@ -208,7 +208,7 @@ def standing_wording(
 
 def eligible_answers(
     wording: Wording[A], models: Sequence[str], site: Site
-) -> StandingWording[A] | None:
+) -> WordingCandidate[A] | None:
     """Return a wording with those of its answers that count; ``None`` without any.
 
     They are those of configured models that are not too old, in the configured order. Ages
@@ -226,10 +226,10 @@ def eligible_answers(
         for answer in sorted(present, key=lambda answer: models.index(answer.model))
         if answer.polled_at >= counted_since
     ]
-    return StandingWording(wording.question, tuple(answers), newest)
+    return WordingCandidate(wording.question, tuple(answers), newest)
 
 
-def _takes_over(wording: Wording[A], standing: StandingWording[A], newest: str | None) -> bool:
+def _takes_over(wording: Wording[A], standing: WordingCandidate[A], newest: str | None) -> bool:
     if all(answer.model in wording.latest for answer in standing.answers):
         return True
     return newest is not None and wording.first_at <= _days_before(newest, TAKEOVER_DAYS)

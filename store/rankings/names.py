@@ -195,11 +195,11 @@ class Names:
             return Resolution(f"={own_key}", "claimed by several products")
         match tuple(self._alike(name, own_key, tuple(nouns))):  # two would be a guess
             case (owner,) if not (
-                self._contradicts_domain(owner, domain) or self._is_told_apart(owner, name)
+                self._contradicts_domain(owner, domain) or self._is_excluded(owner, name)
             ):
                 return Resolution(owner, "name without maker or noun")
         match tuple(self._by_domain.get(domain or "", ())):
-            case (owner,) if not self._is_told_apart(owner, name):
+            case (owner,) if not self._is_excluded(owner, name):
                 return Resolution(owner, "domain is the product")
         return Resolution(f"={own_key}", "own name")
 
@@ -216,7 +216,7 @@ class Names:
         own = self.products[owner].domain
         return bool(own and domain and own != domain)
 
-    def _is_told_apart(self, owner: str, name: str) -> bool:
+    def _is_excluded(self, owner: str, name: str) -> bool:
         """Return whether a product's file lists this name, by its slug, in ``not_same_as``."""
         apart = self.products[owner].not_same_as
         return bool(apart) and (
@@ -230,7 +230,7 @@ class Names:
             for last in _endings(nouns):
                 for form in self._by_last_word.get(last, ()):
                     rest = without_nouns(form.rest, nouns)
-                    if not form.by_maker or _tells_apart(rest):
+                    if not form.by_maker or _is_unambiguous(rest):
                         table[key(f"{form.front} {rest}")].add(form.slug)
             self._short[nouns] = dict(table)
         return self._short[nouns]
@@ -244,9 +244,9 @@ def _forms(slug: str, title: str, maker: str | None) -> Iterator[_Form]:
     words = title.split()
     splits = ((" ".join(words[:i]), " ".join(words[i:])) for i in range(1, len(words)))
     rest = next((rest for front, rest in splits if key(front) == key(maker)), None)
-    if rest is None and _tells_apart(title):
+    if rest is None and _is_unambiguous(title):
         yield _Form(slug, title, front=maker, by_maker=True)
-    elif rest and _tells_apart(rest):
+    elif rest and _is_unambiguous(rest):
         yield _Form(slug, rest, by_maker=True)
 
 
@@ -265,7 +265,7 @@ def _end_in(words: Sequence[str], ending: Sequence[str]) -> bool:
     return len(words) > len(ending) and [*map(key, words[-len(ending) :])] == [*ending]
 
 
-def _tells_apart(rest: str) -> bool:
+def _is_unambiguous(rest: str) -> bool:
     """Return whether a name is unambiguous without its maker: it has a digit or two words."""
     return len(rest.split()) > 1 or any(char.isdigit() for char in rest)
 

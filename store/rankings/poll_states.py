@@ -105,7 +105,7 @@ class ScheduleStatus(Struct, frozen=True):
 
 
 class CategoryStates(Struct, frozen=True):
-    """The states of one category, by assistant; withheld polls were asked like any other.
+    """The states of one category, by assistant; withheld polls are among them.
 
     ``current`` rests on polls of its present question alone, ``ever`` on all. ``latest_time`` is
     the latest that any poll bears, empty without polls; ``invented`` are of sample assistants.
@@ -144,8 +144,9 @@ def poll_states(polls: Iterable[Poll]) -> dict[str, PairState]:
 
 
 def usd_on(day: str, categories: Iterable[Mapping[str, PairState]]) -> dict[str, float]:
-    """Return what each assistant's polls of a UTC day, its newest, cost in US dollars.
+    """Return what each assistant's polls cost in US dollars on a UTC day.
 
+    They are counted in each category where it is the day of the assistant's last poll.
     A poll whose cost is unknown counts as nothing.
     """
     usd: dict[str, float] = {}

@@ -37,7 +37,7 @@ class ProductProfile(Struct, frozen=True, gc=False):
 def describe(
     product: ProductId, product_stats: Mapping[str, ProductStats], file: Product | None
 ) -> ProductProfile:
-    """Return a product from its sightings by category slug, and its file if a curator wrote one.
+    """Return a product from its figures by category slug, and its file if a curator wrote one.
 
     A provisional product bears the spelling of its earliest poll, and the address that follows
     from it if no other product does; see :func:`addresses`. The domain is the file's, else the one

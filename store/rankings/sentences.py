@@ -26,8 +26,8 @@ LEVELS: Mapping[Level, str] = {
 }
 """Levels as people read them."""
 
-TIED = 3, 2
-"""Tied products: up to three are named; of more, two, then "and n more"."""
+MOST_TIED, NAMED_OF_MORE = 3, 2
+"""Tied products that are all named; how many are of more, before "and n more"."""
 
 BOTH = 2
 """The number for which English says "both", not "all"."""
@@ -125,13 +125,14 @@ def category_verdict(board: Leaderboard, name: Name, site: Site, source: str) ->
     models = listed(board.models)
     rank = "ranks" if len(board.counted) == 1 else "collectively rank"
     tied = [name(product) for product in board.winners]
+    first = some(tied, MOST_TIED, NAMED_OF_MORE)
     votes = board.votes
     # Where the wording has a "though" already, the doubt is joined by "and".
     is_behind = not top.tied and votes[top.product] < max(votes.values())
     doubt = _certainty_clause(board, name, link="and" if is_behind else "though")
     claim = (
-        f"As of {board.updated}, {models} {rank} {some(tied, *TIED)} #1 for {board.subject} on "
-        f"{site.name} — {agreement_wording(board, name, site.stale_after_days)}{doubt}"
+        f"As of {board.updated}, {models} {rank} {first} #1 for {board.subject} on "
+        f"{site.name} — {agreement_clause(board, name, site.stale_after_days)}{doubt}"
     )
     sentences = [claim]
     if top.reason:
@@ -146,8 +147,8 @@ def category_verdict(board: Leaderboard, name: Name, site: Site, source: str) ->
     return " ".join([*map(_ended, sentences), f"Source: {source}."])
 
 
-def agreement_wording(board: Leaderboard, name: Name, stale_after: int) -> str:
-    """Return how the #1 came about, in words: the first wording that fits, in a fixed order."""
+def agreement_clause(board: Leaderboard, name: Name, stale_after: int) -> str:
+    """Return how the #1 came about, in words: the first phrase that fits, in a fixed order."""
     of = len(board.counted)
     top = board.entries[0]
     score = f"{top.score} of {PLACES * of} points"
@@ -163,7 +164,7 @@ def agreement_wording(board: Leaderboard, name: Name, stale_after: int) -> str:
         return f"{most} of {of} models rank it first"
     lead = f"it leads on combined score, {score}"
     if level := level_on_points(board):
-        rivals = some([name(product) for product in level], *TIED)
+        rivals = some([name(product) for product in level], MOST_TIED, NAMED_OF_MORE)
         lead = f"it has as many points as {rivals}, {score}, and is first by the rule for a tie"
     if votes[top.product] < most:
         other = next(e.product for e in board.entries if votes[e.product] == most)
@@ -177,7 +178,10 @@ def level_on_points(board: Leaderboard) -> list[ProductId]:
 
 
 def counted_clause(board: Leaderboard) -> str:
-    """Return the clause on the counted assistants: "that answered", or "whose answers count"."""
+    """Return the clause on the counted assistants: "that answered", or "whose answers count".
+
+    The second where one that is not counted has answered, too.
+    """
     if any(answer.model in board.missing for answer in board.log):
         return f"whose answer{' counts' if len(board.counted) == 1 else 's count'}"
     return "that answered"
@@ -232,7 +236,7 @@ def _who_named(board: Leaderboard, name: Name) -> str:
     top_name = name(top.product)
     points = f"{top.score} of {PLACES * of}"
     if top.tied:
-        tied = some([name(product) for product in board.winners], *TIED)
+        tied = some([name(product) for product in board.winners], MOST_TIED, NAMED_OF_MORE)
         who = f"{number_in_words(of)} AI assistant{'' if of == 1 else 's'}"
         return f"{who} put {tied} level at the top with {points} points each"
     if of == 1:

@@ -54,15 +54,17 @@ PROMISING = 0.3
 MIN_NEARNESS_SHARE = 0.6
 """Share of the nearest category's nearness that a hit needs. At .7, 3 right hits are lost."""
 MIN_SHARED_TO_CORRECT, MIN_SHARED_TO_FIND, MIN_SHARED_TO_BE_LIKELY = 2, 3, 4
-"""Words, fillers aside, that a text must share with the nearest category to say so much.
+"""Words, fillers aside, that a text must share with the nearest category: to correct hits, to find
+one, to be likely.
 
 At 2 to find, 97 more of 319 everyday negatives are answered; at 4, 6 of 99 needs have no hit. At 3
 to be likely, 15 more negatives are called likely; at 5, 15 needs fewer.
 """
 MIN_LEAD = 1.3
 """Least ratio of a likely match to the next category. At 1.1, 2 more of 14 more are wrong."""
-UNSURE_FROM, DEMOTED_FROM = 0.6, 0.78
-"""Scores of keywords and of others from which a hit that is not sure is scaled down below likely.
+DEMOTED_OTHERS_FROM, DEMOTED_KEYWORDS_FROM = 0.6, 0.78
+"""Scores, of other queries and of keywords, from which a hit is brought below likely if another
+title may be meant as well.
 
 At .6 for both, 2 of 99 needs fewer are first; at .78 for both, near ties of keywords are lost.
 """
@@ -216,12 +218,12 @@ class Index:
         arrays = self._arrays
         categories: dict[str, float] = {}
         brands: dict[str, float] = {}
-        is_sentence = is_sure = True
+        has_no_head = is_sure = True
         whole: list[str] = []
         sides = [words for text in VERSUS.split(query) if (words := words_of(text))]
         for words in sides:  # each side of "X vs Y" is searched for alone
             ratings = _rate(words, arrays.categories)
-            is_sentence = not ratings or ratings[0].query.head is None
+            has_no_head = not ratings or ratings[0].query.head is None
             things = _hits(ratings, CATEGORY_CUT)
             whole += [
                 rating.title.slug
@@ -240,7 +242,7 @@ class Index:
             return Hits(_best(categories, limit), _best(brands, limit))
         words = words_of(query)
         titled, near = categories, arrays.nearness.nearest(words)
-        categories = _corrected(titled, near, {} if is_sentence else titled)
+        categories = _corrected(titled, near, {} if has_no_head else titled)
         related: list[str] = []
         likeness: Likeness | None = {}
         if max((*categories.values(), *brands.values()), default=0) < LIKELY:
@@ -339,7 +341,7 @@ def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> d
     others = (*ratings, *rivals)
     for rating in ratings:
         points, slug = min(rating.points, 1.0), rating.title.slug
-        least = DEMOTED_FROM if rating.query.head is None else UNSURE_FROM
+        least = DEMOTED_KEYWORDS_FROM if rating.query.head is None else DEMOTED_OTHERS_FROM
         if points >= least and not rating.is_clear(others):
             points = least + (points - least) / (1 - least) * (MOST_UNSURE - least)
         if points >= cut:

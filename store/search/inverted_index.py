@@ -83,7 +83,7 @@ class Posting(Struct, frozen=True, gc=False):
     """A posting: a title, and the positions of the words that are meant."""
 
     title: Title
-    words: Span
+    positions: Span
 
 
 class InvertedIndex:
@@ -188,7 +188,7 @@ class InvertedIndex:
         """Return the titles whose plain text begins with a prefix."""
         words = self.words_beginning(prefix.partition(" ")[0])
         places = chain.from_iterable(self.postings["word"][word] for word in words)
-        titles = [place.title for place in places if place.words == (0,)]
+        titles = [place.title for place in places if place.positions == (0,)]
         return [title for title in titles if title.text.startswith(prefix)]
 
     def mistyped(self, word: str) -> Iterator[tuple[str, float]]:

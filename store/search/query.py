@@ -59,13 +59,14 @@ class Match(Struct, frozen=True, gc=False):
 
 
 class ParsedQuery(NamedTuple):
-    """A query interpreted in one index; `weights` (0..1) are its words' idf there, `weight` all.
+    """A query interpreted in one index.
 
-    That of `fillers` is reduced; `filler_matches`, those of fillers, make no candidates.
-    `of_things` if the titles name things and not brands. `head` is the position of the head noun of
-    keywords, which says what is asked for. Sentences and names have none. `bare` are the positions
-    of words used like names, `nouns` of those after an article in a sentence, `telling` of those
-    that a title must have: no filler, or a shopping word that tells titles apart ("app", "free").
+    `weights` (0..1) are its words' idf there, `weight` their sum. That of `fillers` is reduced;
+    `filler_matches`, those of fillers, make no candidates. `of_things` if the titles name things
+    and not brands. `head` is the position of the head noun of keywords, which says what is asked
+    for. Sentences and names have none. `bare` are the positions of words used like names, `nouns`
+    of those after an article in a sentence, `telling` of those that a title must have: no filler,
+    or a shopping word that tells titles apart ("app", "free").
     """
 
     text: str
@@ -109,11 +110,11 @@ def parse_query(words: Words, index: InvertedIndex) -> ParsedQuery:
                 if alike > likeness and kind in ("word", "singular"):
                     likeness, weight = alike, index.idf(singular(term))
         weights.append(weight * (QUERY_FILLER_WEIGHT if is_filler else 1))
-    telling = [i for i, word in enumerate(words) if word not in fillers]
-    head = _head(words, telling) if of_things else None
+    content = [i for i, word in enumerate(words) if word not in fillers]
+    head = _head(words, content) if of_things else None
     if head is not None and sentence and not index.is_ordinary(words[head]):
         head = None  # a brand or a mistake, as in "vpn foreign netflix"
-    filler_positions = frozenset(range(len(words))).difference(telling)
+    filler_positions = frozenset(range(len(words))).difference(content)
     return ParsedQuery(
         text=" ".join(words),
         weights=weights,

@@ -84,14 +84,14 @@ class Rating(NamedTuple):
     def reading(self) -> int:
         """Return how far a query and a title have the same words, from ``PART`` to ``WHOLE``.
 
-        What other words make of words that the title has as they are says nothing more of it.
+        A synonym is ignored for words of the query that the title has as written.
         """
         title, group = self.title, LIKENESS["group"]
         plain = {i for match, _ in self.places if match.likeness > group for i in match.positions}
         in_title = [0.0] * len(title.words)
         for match, place in self.places:
             if match.likeness > group or not plain.issuperset(match.positions):
-                for i in place.words:
+                for i in place.positions:
                     in_title[i] = max(in_title[i], match.likeness)
         in_query = {i for match, _ in self.places for i in match.positions}
         # A brand is asked about in sentences full of other words; a thing has no word too many.
@@ -116,7 +116,7 @@ def rate(query: ParsedQuery, title: Title, weights: Sequence[float], places: Pla
         for i in match.positions:
             if likeness > in_query[i]:  # noqa: PLR1730 - half the time of max()
                 in_query[i] = likeness
-        for i in place.words:
+        for i in place.positions:
             if likeness > in_title[i]:  # noqa: PLR1730
                 in_title[i] = likeness
     matched: float = sum(map(mul, query.weights, in_query))
@@ -153,7 +153,7 @@ def _share(head: int, title: Title, places: Places) -> float:
     What is begun or mistyped may be any word.
     """
     heads = [(match, place) for match, place in places if head in match.positions]
-    if any(title.head in place.words for _, place in heads):
+    if any(title.head in place.positions for _, place in heads):
         return 1
     if heads and all(match.guessed or match.likeness < LIKENESS["part"] for match, _ in heads):
         return 1

@@ -40,7 +40,7 @@ def is_final(snapshot: Snapshot, day: str) -> bool:
 
 
 def cited_day(snapshot: Snapshot, slug: str) -> str:
-    """Return the UTC day as of which a ranked category ranks what it ranks now.
+    """Return the UTC day whose ranking by ``asOf`` is the present one of a ranked category.
 
     That is the last closed day on which its history grew, if nothing came since, else the day of
     its newest poll, which may gain answers until it is closed.

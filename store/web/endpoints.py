@@ -31,7 +31,11 @@ Value = TypeVar("Value")
 
 
 class Result(Struct, Generic[Value], frozen=True):
-    """An answer, and the address where it goes on; a provisional one may not be kept."""
+    """An answer, and the address where it goes on.
+
+    It may not be kept where the same question may soon have a better one: a sentence model was
+    busy.
+    """
 
     value: Value
     following: str | None = None

@@ -12,7 +12,7 @@ from store.records import WrittenExperiment
 from store.site_summary import RankedPart, RankedTopic
 from store.web import lookup
 from store.web.endpoints import endpoint, rows
-from store.web.queries import CategoriesQuery, CategoryFilter, Query
+from store.web.queries import CategoryFilter, CategoryListQuery, Query
 from store.web.shapes import URI, Api, CertaintyLevel, Date, JsonObject, Page, doc
 from store.web.view import View
 
@@ -110,7 +110,7 @@ COMPUTED = msgspec.json.Decoder(dict[str, ComputedTexts]).decode(
     write=rows(CategoryItem),
     problems=(404,),
 )
-def list_categories(view: View, query: CategoriesQuery) -> list[CategoryItem]:
+def list_categories(view: View, query: CategoryListQuery) -> list[CategoryItem]:
     """All ranked categories.
 
     Every category with at least one counted answer, by title; or those of one topic, of one

@@ -38,7 +38,7 @@ _SPAN = re.compile(r"\b(?:month|week)\b", re.IGNORECASE)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = re.compile(rf"\b(?:since|in) ({MONTH})(?: (\d{{4}}))?\b", re.IGNORECASE)
 """A month from which on news is asked for, as in "since October" and "in May 2026"."""
-_BEFORE_NAMES = frozenset({
+_QUESTION_STARTS = frozenset({
     "a", "an", "are", "best", "buy", "can", "choose", "could", "do", "does", "get", "how", "i",
     "is", "my", "pick", "should", "the", "to", "use", "we", "what", "which", "who", "why",
 })  # fmt: skip
@@ -52,9 +52,9 @@ _COMPARED = re.compile(
     r"\W*(?:compare|comparison of|differences? between)\s+(.+?)\s+(?:and|with|to)\s+(.+)",
     re.IGNORECASE,
 )
-"""A query that says before the first name that two are compared."""
-_WORDS = 6
-"""Words of a query beside "vs" that may be a name: the longest name shipped has five."""
+"""A query that begins with a word for comparing, as in "compare A and B"."""
+_MOST_WORDS_OF_NAME = 6
+"""Words of a query beside "vs" that may be a name at most: the longest name shipped has five."""
 
 
 def check_history(snapshot: Snapshot) -> None:
@@ -250,8 +250,10 @@ def compared_products(query: str, view: View) -> tuple[ProductProfile, ProductPr
         return None
     before, after = (side.split() for side in sides)
     # The longest name first: "Alpha One" is another product than "Alpha".
-    ends = [" ".join(before[i:]) for i in range(max(0, len(before) - _WORDS), len(before))]
-    starts = [" ".join(after[:i]) for i in range(min(len(after), _WORDS), 0, -1)]
+    ends = [
+        " ".join(before[i:]) for i in range(max(0, len(before) - _MOST_WORDS_OF_NAME), len(before))
+    ]
+    starts = [" ".join(after[:i]) for i in range(min(len(after), _MOST_WORDS_OF_NAME), 0, -1)]
     one, other = (
         next(filter(None, (product_named(text, view) for text in texts)), None)
         for texts in (ends, starts)
@@ -264,13 +266,13 @@ def news_in(query: str, view: View) -> tuple[str, str | None] | None:
 
     ``None`` if it asks for none. "Has the #1 VPN changed" asks for news of the #1 VPN.
     """
-    topic, count = _NEWS.subn(r"\1", query)
+    subject, count = _NEWS.subn(r"\1", query)
     if not count:
         return None
-    topic = " ".join(_MONTH.sub("", _DAY.sub("", topic)).split())
-    of_all = _OF_RANKINGS.issuperset(words_of(topic)) and not topic_in(topic, view)
+    subject = " ".join(_MONTH.sub("", _DAY.sub("", subject)).split())
+    of_all = _OF_RANKINGS.issuperset(words_of(subject)) and not topic_in(subject, view)
     newest = date.fromisoformat(as_of.newest_day(view.snapshot) or "0001-12-31")
-    return "" if of_all else topic, _since(query, newest)
+    return "" if of_all else subject, _since(query, newest)
 
 
 def _since(query: str, newest: date) -> str | None:
@@ -299,12 +301,12 @@ def topic_in(text: str, view: View) -> tuple[str, str | None] | None:
         return next(((topic.slug, None) for topic in topics if topic.slug in words), None)
     whole = [(title, (t.slug, None)) for t in topics for title in (t.title, t.slug)]
     parts = [(part.title, (topic.slug, part.slug)) for topic in topics for part in topic.parts]
-    for title, place in (*whole, *parts):
+    for title, slugs in (*whole, *parts):
         # "Security" is not "home security", though "home" tells nothing by itself.
         if names == telling(title) and words >= {*words_of(title)} - FUNCTION_WORDS:
-            return place
+            return slugs
     for titles in (whole, parts):
-        partly = {place for title, place in titles if names < telling(title)}
+        partly = {slugs for title, slugs in titles if names < telling(title)}
         if len(partly) == 1:
             return partly.pop()
     return None
@@ -317,13 +319,15 @@ def unknown_names(query: str, view: View) -> list[str]:
         return []
     names = [" ".join(dropwhile(_asks, side.split())) for side in sides]
     # What is longer is a sentence, what begins in lower case a word, what is ranked a thing.
-    names = [n for n in names if len(n.split()) <= _WORDS and re.match(r"\S*[A-Z\d]", n)]
+    names = [
+        n for n in names if len(n.split()) <= _MOST_WORDS_OF_NAME and re.match(r"\S*[A-Z\d]", n)
+    ]
     names = [name for name in names if not _begins_or_ends_with_product(name.split(), view)]
     return [n for n in names if not any(h.match == "exact" for h in view.search(n, 1).categories)]
 
 
 def _asks(word: str) -> bool:
-    return word.lower() in _BEFORE_NAMES
+    return word.lower() in _QUESTION_STARTS
 
 
 def _begins_or_ends_with_product(words: list[str], view: View) -> bool:

@@ -71,7 +71,7 @@ Format = Annotated[
 InTopic = Annotated[
     str | None, doc("Only the categories of this topic, by its slug in topics.json.")
 ]
-NamedCategory = Annotated[FreeText, doc("Category slug, as search_best returns it.", min_length=1)]
+LooseSlug = Annotated[FreeText, doc("Category slug, as search_best returns it.", min_length=1)]
 Offset = Annotated[int, doc("How many to skip.", ge=0, le=1_000_000)]
 Q = TypeVar("Q", bound="Query")
 
@@ -125,7 +125,7 @@ class CategoryFilter(Query, frozen=True, kw_only=True):
     tied: Annotated[bool | None, doc("Only those with a tie at #1, or without.")] = None
 
 
-class CategoriesQuery(CategoryFilter, frozen=True, kw_only=True):
+class CategoryListQuery(CategoryFilter, frozen=True, kw_only=True):
     """Ranked categories as a list."""
 
     format: Format = "json"
@@ -184,7 +184,7 @@ class SearchCall(SearchQuery, frozen=True, kw_only=True):
 class CategoryCall(RankingQuery, frozen=True, kw_only=True):
     """A category, by an MCP client; what is not a slug is answered with the closest slugs."""
 
-    slug: NamedCategory
+    slug: LooseSlug
     detail: Annotated[
         Literal["summary", "full"],
         doc("full adds perModel and missedByModel, about twice as long."),
@@ -202,14 +202,14 @@ class ProductCall(Query, frozen=True, kw_only=True):
 class HistoryCall(Query, frozen=True, kw_only=True):
     """Polls of a category, by an MCP client."""
 
-    slug: NamedCategory
+    slug: LooseSlug
     model: Annotated[str | None, doc("Only this assistant's polls.")] = None
     limit: Annotated[int, doc("Polls at most.", ge=1, le=50)] = 5
     before: Annotated[PollId | None, doc("Only older polls: pass nextBefore to go on.")] = None
 
 
 class ListCall(CategoryFilter, frozen=True, kw_only=True):
-    """A part of the list of categories, by an MCP client."""
+    """One page of the list of categories, by an MCP client."""
 
     part: Annotated[str | None, doc("Only this part of the topic, by its slug.")] = None
     q: Annotated[FreeText | None, doc("Words that the title or slug must contain.")] = None
@@ -266,12 +266,12 @@ def from_address(
     args: MultiDict[str, str],
     variables: Mapping[str, str],
     *,
-    strict: bool,
+    refuses_unknown: bool,
 ) -> Q:
     """Return the query of an address: its variables and parameters.
 
-    ``strict`` refuses parameters that it does not have; else others may add to a link what they
-    like.
+    ``refuses_unknown`` refuses parameters that it does not have; else others may add to a link what
+    they like.
 
     Raises:
         Refused: something is missing, malformed, unknown or given twice.
@@ -282,13 +282,13 @@ def from_address(
     # A parameter cannot stand in for a part of the path.
     texts = {name: args[name] for name in fields if name in args} | dict(variables)
     twice = {name for name in texts if len(args.getlist(name)) > 1}
-    values, errors = _read(kind, texts, lax=True, twice=twice)
-    if unknown := [name for name in args if name not in parameters] if strict else []:
+    values, errors = _read(kind, texts, from_text=True, twice=twice)
+    if unknown := [name for name in args if name not in parameters] if refuses_unknown else []:
         raise Refused.parameters([*_unknown(unknown, parameters), *errors], "unknown-parameter")
     if errors:
         lower = _in_lower_case(texts, errors)
         # Paths are led to lower case before they come here.
-        if lower != texts and not variables and not _read(kind, lower, lax=True)[1]:
+        if lower != texts and not variables and not _read(kind, lower, from_text=True)[1]:
             raise Moved(**lower)
         raise Refused.parameters(errors)
     return kind(**values)
@@ -301,7 +301,7 @@ def from_call(kind: type[Q], arguments: Mapping[str, Any]) -> Q:
         Refused: something is missing, malformed or unknown.
     """
     fields = _fields(kind)
-    values, errors = _read(kind, arguments, lax=False)
+    values, errors = _read(kind, arguments, from_text=False)
     unknown = _unknown([name for name in arguments if name not in fields], [*fields])
     if unknown or errors:
         raise Refused.parameters([*unknown, *errors])
@@ -330,24 +330,24 @@ def trimmed(text: str) -> str:
 
 
 def _read(
-    kind: type[Query], given: Mapping[str, Any], *, lax: bool, twice: Container[str] = ()
+    kind: type[Query], given: Mapping[str, Any], *, from_text: bool, twice: Container[str] = ()
 ) -> tuple[dict[str, Any], list[ParameterError]]:
     """Return the values of a query by their Python names, and what is wrong with others.
 
-    ``lax`` takes numbers and truth values from texts, as an address has them.
+    ``from_text`` takes numbers and truth values from texts, as an address has them.
     """
     values: dict[str, Any] = {}
     errors = []
     for name, field in _fields(kind).items():
         value = given.get(name)
-        if isinstance(value, str) and (field.extra.get("trimmed") or not lax):
+        if isinstance(value, str) and (field.extra.get("trimmed") or not from_text):
             value = trimmed(value) or None
         if name in twice:
             wrong: str | None = "is given more than once."
         elif value is None:
             wrong = field.extra.get("missing", "is missing.") if field.required else None
         else:
-            value, wrong = _checked(field, value, lax=lax)
+            value, wrong = _checked(field, value, from_text=from_text)
         if wrong:
             errors.append(ParameterError(parameter=name, detail=wrong))
         elif value is not None:
@@ -355,17 +355,17 @@ def _read(
     return values, errors
 
 
-def _checked(field: _Field, value: Any, *, lax: bool) -> tuple[Any, str | None]:
+def _checked(field: _Field, value: Any, *, from_text: bool) -> tuple[Any, str | None]:
     """Return a value as its field has it, and what is wrong with it, if anything."""
     # Not by msgspec.convert: it prepares a type when it is first used, and two threads that do so
     # at once crash the process (0.22).
     type_, is_right = field.type, False
     match type_:
         case inspect.BoolType():
-            value = {"true": True, "false": False}.get(value) if lax else value
+            value = {"true": True, "false": False}.get(value) if from_text else value
             is_right, wrong = isinstance(value, bool), "must be true or false."
         case inspect.IntType(ge=least, le=most):
-            value = int(value) if lax and _WHOLE.fullmatch(value) else value
+            value = int(value) if from_text and _WHOLE.fullmatch(value) else value
             # By isinstance a bool would be one, too.
             is_right = type(value) is int and (least or 0) <= value <= (most or value)
             wrong = f"must be a whole number from {least} to {most}."

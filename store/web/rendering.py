@@ -38,8 +38,8 @@ def assets() -> dict[str, bytes]:
 
 
 @cache
-def version(name: str) -> str:
-    """Return what changes in an asset's address when it does, so that caches may keep it."""
+def asset_digest(name: str) -> str:
+    """Return the digest that an asset's address bears, so that caches may keep it for good."""
     return blake2b(assets()[name], digest_size=8).hexdigest()
 
 
@@ -58,7 +58,7 @@ def render(template: str, view: View, /, **context: Any) -> str:
             snapshot=view.snapshot,
             licence=view.licence,
             root=root,
-            asset=lambda name: f"{root}/static/{name}?v={version(name)}",
+            asset=lambda name: f"{root}/static/{name}?v={asset_digest(name)}",
             **context,
         )
     )

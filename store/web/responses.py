@@ -28,7 +28,7 @@ from store.web.view import View
 OK = 200
 CACHE_CONTROL = "public, max-age=60, stale-while-revalidate=600"
 FOR_GOOD = "public, max-age=31536000, immutable"
-"""That of addresses that change with their content."""
+"""Cache-Control of addresses that change with their content."""
 
 BUDGET = 120 << 20
 """Bytes kept at most, as :attr:`Body.size` counts them.
@@ -43,8 +43,8 @@ PICTURE_SIZE = 80 << 10
 """Bytes that a drawn picture takes: no card of the shipped data takes more than 76 KB."""
 SMALL = 1024
 """Bodies up to this size, in bytes, are not worth compressing."""
-LEVEL = 6
-"""Of compression: nine gives no more."""
+GZIP_LEVEL = 6
+"""Level of gzip: 9 saves no more."""
 
 ANY_ORIGIN = {
     "Access-Control-Allow-Origin": "*",
@@ -88,9 +88,9 @@ class FinalResponse(Response):
 class Body:
     """The bytes and headers sent for an address, plain and compressed, with their tag.
 
-    One without ``may_be_kept`` is provisional. Tag, compressed form, and what ``draw`` makes
-    of the source, are made when they are first sent. The tag is the source's,
-    so a reader who has the picture is answered without drawing it.
+    ``source`` is what is sent or, with ``draw``, the SVG that the picture is drawn from. The tag is
+    the source's: a reader who has the picture is answered without drawing it. Tag, picture and
+    compressed form are made when they are first sent. See :class:`Result` for ``may_be_kept``.
     """
 
     def __init__(
@@ -121,11 +121,11 @@ class Body:
     @cached_property
     def gzipped(self) -> bytes:
         """The content compressed; the same content always gives the same bytes."""
-        return gzip.compress(self.content, LEVEL, mtime=0)
+        return gzip.compress(self.content, GZIP_LEVEL, mtime=0)
 
     @property
     def size(self) -> int:
-        """Bytes that it may come to take with its compressed form; gzip halves text at least."""
+        """Bytes that it may take with its compressed form: gzip at least halves text."""
         return 3 * len(self._source) // 2 + (PICTURE_SIZE if self._draw else 0)
 
     def response(self, environ: Mapping[str, str]) -> Response:
@@ -191,8 +191,8 @@ def snapshot_basis(view: View, **_: str) -> Hashable:
 def category_basis(view: View, slug: str) -> Hashable:
     """Return the basis of what follows from one ranking alone: a poll of another changes nothing.
 
-    A missing ranking has the snapshot's step, negative as that of no ranking is, so that it is
-    shown as soon as it is there.
+    Without a ranking it is minus the snapshot's step, a value that no ranking has, so that one is
+    shown as soon as there is one.
     """
     return view.snapshot.board_steps.get(slug, -view.snapshot.step)
 
@@ -266,7 +266,7 @@ def _body_of(route: Route, view: View, variables: Mapping[str, str]) -> Body:
     query: Query = Query()
     try:
         check_history(view.snapshot)
-        query = from_address(route.query, request.args, variables, strict=route.strict)
+        query = from_address(route.query, request.args, variables, refuses_unknown=route.strict)
         return route.body(view, query)
     except Moved as moved:
         present = {**parameters_of(query), **moved.parameters}
@@ -275,7 +275,7 @@ def _body_of(route: Route, view: View, variables: Mapping[str, str]) -> Body:
     except Refused as refused:
         if not route.strict:
             raise
-        # Kept like any answer: it follows from what the answer would.
+        # Our cache keeps it like an answer, for it has the same basis; others must not.
         headers = {"Content-Type": MEDIA_TYPE, "Cache-Control": "no-store"}
         return Body(msgspec.json.encode(problem(refused)), headers, status=refused.status)
 

@@ -16,7 +16,7 @@ from store.web.shapes import (
     JsonObject,
     LevelSentence,
     Page,
-    Verdict,
+    VerdictSentence,
     doc,
 )
 from store.web.view import View
@@ -62,7 +62,7 @@ class CategoryHit(JsonObject, frozen=True, kw_only=True):
     slug: str
     title: str
     question: str
-    verdict: Verdict | None
+    verdict: VerdictSentence | None
     updated: Date
     page: Page
     api: Api
@@ -93,7 +93,7 @@ class BrandHit(JsonObject, frozen=True, kw_only=True, rename=None):
     slug: str
     name: str
     domain: str | None
-    verdict: Verdict | None
+    verdict: VerdictSentence | None
     best_rank: int
     page: Page
     api: Api
@@ -158,7 +158,7 @@ def search(view: View, query: SearchQuery) -> Result[SearchResults]:
 def search_results(
     query: str, hits: Hits, view: View, most_places: int | None = None
 ) -> SearchResults:
-    """Return the hits of a query; a brand with so many of its leaderboards, or all."""
+    """Return the hits of a query, each product with ``most_places`` of its rankings, or all."""
     snapshot = view.snapshot
     return SearchResults(
         query=query,
@@ -193,7 +193,7 @@ def _category_hit(board: Leaderboard, hit: Hit, view: View) -> CategoryHit:
         slug=board.slug,
         title=board.category.title,
         question=board.question,
-        verdict=view.verdict(board),
+        verdict=view.verdict_sentence(board),
         updated=board.updated,
         page=view.at.category_page(board.slug),
         api=view.at.category(board.slug),

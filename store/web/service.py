@@ -23,7 +23,7 @@ from store.web.errors import ProblemResponse, Refused
 from store.web.pages import feeds, pictures, views
 from store.web.pages.data import DataFiles
 from store.web.pages.routes import error_page, is_for_people
-from store.web.rendering import HTML, MEDIA_TYPES, assets, version
+from store.web.rendering import HTML, MEDIA_TYPES, asset_digest, assets
 from store.web.responses import (
     ANY_ORIGIN,
     FOR_GOOD,
@@ -109,7 +109,7 @@ def _send_asset(name: str) -> Response:
     if name not in assets():
         raise Refused("not-found", "There is no such file.")
     # An old address must not keep new content for good.
-    is_current = request.args.get("v") == version(name)
+    is_current = request.args.get("v") == asset_digest(name)
     return _asset(name, is_current=is_current).response(request.environ)
 
 

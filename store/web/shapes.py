@@ -63,7 +63,7 @@ CertaintyLevel = Annotated[
 ModelRanks = Annotated[
     dict[str, int], doc("Rank by model name; only the models that ranked the product are keys.")
 ]
-Verdict = Annotated[
+VerdictSentence = Annotated[
     str, doc("Dated one-sentence answer with its source. Quote it verbatim when citing.")
 ]
 Api = Annotated[str, doc("Address of the full record.", extra_json_schema=URI)]
@@ -214,7 +214,7 @@ class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
     next_question: Annotated[
         str | None, doc("The new wording that is being asked, until its answers take over.")
     ]
-    verdict: Verdict | None
+    verdict: VerdictSentence | None
     quote: Annotated[str, doc("The verdict as one sentence for people.")]
     url: Page
     updated: Date
@@ -276,7 +276,7 @@ class ProductRecord(JsonObject, frozen=True, kw_only=True, rename=None):  # best
     slug: str
     name: str
     domain: str | None
-    verdict: Verdict | None
+    verdict: VerdictSentence | None
     best_rank: Annotated[int, doc("Best rank anywhere; 0 on no leaderboard.", ge=0)]
     categories: Annotated[int, doc("Number of leaderboards it appears on.", ge=0)]
     entries: Annotated[list[ProductEntry], doc("One per leaderboard, best first.")]

@@ -67,7 +67,7 @@ class View:
         """Return what a product is called."""
         return self.snapshot.products[product].name
 
-    def verdict(self, board: Leaderboard) -> str:
+    def verdict_sentence(self, board: Leaderboard) -> str:
         """Return the sentence to quote for a category."""
         # The page and not the JSON: people follow the link that is quoted.
         source = self._source(self.at.category_page(board.slug))
@@ -130,8 +130,8 @@ class View:
 def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, bool, int, int, str]:
     """Order a product's places as its verdict quotes them.
 
-    By rank, alone before tied, the surest ranking, most entries, slug: a large field is no merit
-    where nobody knows whether the place is chance.
+    By rank, alone before tied, the surest ranking, then most entries, then slug. Sureness goes
+    before size: to be first of many says little if it may be chance.
     """
     board, entry = place
     level = [*sentences.LEVELS].index(board.certainty.level)  # the surest first

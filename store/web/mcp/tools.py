@@ -146,7 +146,7 @@ def get_best_in_category(view: View, query: queries.CategoryCall) -> dict[str, A
         until = [c for c in getattr(listed, name) if day is None or c.to_date <= day]
         verdict[name] = to_builtins(until[: NEWEST_CHANGES // 2])
     news = None if day else news_of(view, view.snapshot.leaderboards[slug])
-    verdict["news"] = news and {"since": news.since, "sentence": news.leader}
+    verdict["news"] = news and {"since": news.since, "sentence": news.first_place}
     states = view.snapshot.aggregates[slug].states
     verdict["failedLast"] = [m for m in whole.models if not day and states[m].failure]
     if query.detail == "summary":
@@ -191,7 +191,7 @@ def get_poll_history(view: View, query: queries.HistoryCall) -> dict[str, Any]:
 
 
 def list_categories(view: View, query: queries.ListCall) -> dict[str, Any]:
-    """Return a part of the list of ranked categories, those that have all words of ``q``."""
+    """Return one page of the list of ranked categories, those that have all words of ``q``."""
     topic = lookup.topic_parameter(view, query.topic)
     part = lookup.part_parameter(topic, query.part)
     whole = listings.category_items(view, part or topic, query)

@@ -87,7 +87,7 @@ def squares_now(board: Leaderboard) -> list[Square]:
 
 
 def _first_places(board: Leaderboard) -> Counter[ProductId]:
-    """Count how often each product came first in the answers that are compared."""
+    """Count how often each product came first in the windows."""
     answers = (answer for window in board.windows.values() for answer in window)
     return Counter(answer.places[0] for answer in answers if answer.places[0])
 

@@ -33,10 +33,10 @@ def _basis(view: View, slug: str) -> tuple[Any, ...]:
     cited = as_of.cited_day(view.snapshot, slug)
     related = [(b.slug, category_basis(view, b.slug)) for b in view.snapshot.summary.related(board)]
     closed = view.snapshot.ledger.last_closed_day
-    return category_basis(view, slug), cited, _behind(view, board), closed, *related
+    return category_basis(view, slug), cited, _newest_day_if_behind(view, board), closed, *related
 
 
-def _behind(view: View, board: Leaderboard) -> str | None:
+def _newest_day_if_behind(view: View, board: Leaderboard) -> str | None:
     """Return the newest day of the site, if a category's newest answer is far older."""
     newest_day = as_of.newest_day(view.snapshot)
     behind = dt.date.fromisoformat(newest_day) - dt.date.fromisoformat(board.updated)
@@ -66,7 +66,7 @@ def category(view: View, query: RankingQuery) -> dict[str, Any]:
         "is_cited_final": as_of.is_final(view.snapshot, cited),
         "bibtex": bibtex(verdict, cited, view),
         # A past day was asked for: that it is old needs no warning.
-        "behind": None if day else _behind(view, current),
+        "behind": None if day else _newest_day_if_behind(view, current),
         "embedded_width": pictures.EMBEDDED_WIDTH,
         "has_card": pictures.rasteriser() is not None,
     }

@@ -58,8 +58,8 @@ def compare_pair(one: ProductProfile, other: ProductProfile, view: View) -> dict
 
 def in_short(one: ProductProfile, other: ProductProfile, view: View) -> dict[str, str]:
     """Return how two products stand to each other in a few sentences, and the page with more."""
-    page = view.at.compare_page(one.slug, other.slug)
-    return {"sentence": _in_words(one, other, view), "page": page}
+    address = view.at.compare_page(one.slug, other.slug)
+    return {"sentence": _in_words(one, other, view), "page": address}
 
 
 def _in_words(one: ProductProfile, other: ProductProfile, view: View) -> str:

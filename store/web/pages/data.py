@@ -92,7 +92,10 @@ class DataFiles:
         return response
 
     def page(self) -> Route:
-        """Return the route of the page about the dataset; of another dataset it is another."""
+        """Return the route of the page about the dataset.
+
+        Its basis changes when another dataset takes this one's place.
+        """
 
         def basis(view: View) -> Hashable:
             return snapshot_basis(view), self.published().signatures

@@ -1,6 +1,6 @@
 """Feeds of changes: Atom (RFC 4287) and JSON Feed 1.1, with ids that never change.
 
-A part of a feed is long enough for a reader who comes once a round: at least all changes of its
+A page of a feed is long enough for a reader who comes once a round: at least all changes of its
 newest day. Older ones are on the pages that it names (RFC 5005, ``next_url``).
 """
 
@@ -26,13 +26,13 @@ NEVER = "1970-01-01T00:00:00Z"
 
 
 class FeedQuery(Query, frozen=True, kw_only=True):
-    """A part of a feed: what is older than a change, if given."""
+    """A page of a feed: what is older than a change, if given."""
 
     before: PollId | None = None
 
 
-class FeedOf(FeedQuery, frozen=True, kw_only=True):
-    """A part of the feed of a category."""
+class CategoryFeedQuery(FeedQuery, frozen=True, kw_only=True):
+    """A page of the feed of a category."""
 
     slug: Slug
 
@@ -76,7 +76,7 @@ def _changes(view: View, query: FeedQuery, path: str) -> dict[str, Any]:
         f"all polls: {view.at.page('data/heads.jsonl')}. Now {present.lines:,} lines, "
         f"{present.closed:,} of them of closed days, have the root {present.root}",
         "page": view.at.page("changes"),
-        **_part(view, query, view.snapshot.summary.changes, view.at.page(path)),
+        **_page_of(view, query, view.snapshot.summary.changes, view.at.page(path)),
     }
 
 
@@ -87,7 +87,7 @@ def _changes(view: View, query: FeedQuery, path: str) -> dict[str, Any]:
     alternate=lambda view, query: view.at.category(query.slug),
     media_type=ATOM,
 )
-def category_atom(view: View, query: FeedOf) -> dict[str, Any]:
+def category_atom(view: View, query: CategoryFeedQuery) -> dict[str, Any]:
     """Show the changes of one category."""
     board = lookup.board(view, query.slug)
     changes = view.snapshot.aggregates[board.slug].changes[::-1]
@@ -96,7 +96,7 @@ def category_atom(view: View, query: FeedOf) -> dict[str, Any]:
         "title": f"{board.category.title}: changes of a #1",
         "subtitle": f"When an assistant’s #1 becomes another product. “{board.question}”",
         "page": view.at.category_page(board.slug),
-        **_part(view, query, changes, view.at.feed(board.slug)),
+        **_page_of(view, query, changes, view.at.feed(board.slug)),
         "answered": board.newest,
     }
 
@@ -104,12 +104,14 @@ def category_atom(view: View, query: FeedOf) -> dict[str, Any]:
 ROUTES: tuple[Route, ...] = (changes_atom, changes_json, category_atom)
 
 
-def _part(view: View, query: FeedQuery, changes: Sequence[Change], address: str) -> dict[str, Any]:
-    """Return the items of a part of a feed, its address and that of the next part, if any."""
+def _page_of(
+    view: View, query: FeedQuery, changes: Sequence[Change], address: str
+) -> dict[str, Any]:
+    """Return the items of a page of a feed, its address and that of the next, if any."""
     places = (i for i, change in enumerate(changes, 1) if change.poll == query.before)
     start = next(places, len(changes)) if query.before else 0
     end = start + ENTRIES
-    # A round brings more changes than a part holds; who reads once a round must miss none.
+    # A round brings more changes than a page holds; who reads once a round must miss none.
     if start < len(changes):
         newest = changes[start].current_at[:10]
         of_day = (i for i in range(start, len(changes)) if changes[i].current_at[:10] < newest)

@@ -15,7 +15,7 @@ from store.web.view import View
 
 RACES = 4
 CHANGES, CATEGORIES = 10, 4
-"""Changes that held: the newest, and the categories of theirs that are shown."""
+"""Confirmed changes that are looked at, the newest, and how many of their categories are shown."""
 MIN_CATEGORIES = 10
 """Categories below which a share of them is not worth a headline."""
 
@@ -32,8 +32,8 @@ def home(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     agreed, divided = _agreed(ranked)[:RACES], _divided(ranked)
     examples = [*divided, *agreed] or ranked
     return {
-        "agreed": [(board, _leaders(board, view), squares_now(board)) for board in agreed],
-        "divided": [(board, _leaders(board, view), squares_now(board)) for board in divided],
+        "agreed": [(board, _in_front(board, view), squares_now(board)) for board in agreed],
+        "divided": [(board, _in_front(board, view), squares_now(board)) for board in divided],
         # Short names are those that a visitor knows at first sight.
         "examples": sorted(examples, key=lambda b: len(b.category.subject))[:RACES],
         "findings": list(_findings(view)),
@@ -69,8 +69,8 @@ def _overlap(board: Leaderboard) -> float:
     return board.agreement.overlap if board.agreement else 1.0
 
 
-def _leaders(board: Leaderboard, view: View) -> str:
-    """Return who leads a ranking, in a few words: those that cannot be told apart, or how many."""
+def _in_front(board: Leaderboard, view: View) -> str:
+    """Return who is first in a few words; all that cannot be told apart, or how many they are."""
     contenders = [view.name(product) for product in board.certainty.contenders]
     if len(board.winners) > 1:
         return listed([view.name(product) for product in board.winners])
@@ -96,8 +96,8 @@ def _findings(view: View) -> Iterator[tuple[str, str, str]]:
         assistants = number_in_words(len(view.snapshot.models))
         rankings = f"In {share:.0%} of rankings all {assistants} assistants"
         yield _one_in(share), f"{rankings} name the same product first.", "labs/agreement-on-first"
-    if summary.noise and summary.noise.n >= MIN_CATEGORIES:
-        share = 1 - summary.noise.same_first
+    if summary.mean_repeats and summary.mean_repeats.n >= MIN_CATEGORIES:
+        share = 1 - summary.mean_repeats.same_first
         often = f"names another product first {share:.0%} of the time"
         sentence = f"Ask an assistant the same question twice, and it {often}."
         yield _one_in(share), sentence, "labs/how-noisy-is-one-answer"

@@ -31,14 +31,14 @@ class ChangedChoice(Struct, frozen=True):
 class News(Struct, frozen=True):
     """What is new in a category ``since`` the UTC day of the round before.
 
-    ``leader`` says in a sentence who leads, ``levels`` how sure that was and is, in words, if that
-    differs. ``unchanged`` pairs assistants with the product that they still put first; those that
-    are ``silent`` brought no new answer. ``events`` are dated sentences, newest first, ``earlier``
-    those of the time before.
+    ``first_place`` says in a sentence who is #1, ``levels`` in words how sure that was and is, if
+    that differs. ``unchanged`` pairs assistants with the product that they still put first; those
+    that are ``silent`` brought no new answer. ``events`` are dated sentences, newest first,
+    ``earlier`` those of the time before.
     """
 
     since: str
-    leader: str
+    first_place: str
     levels: tuple[str, str] | None
     changed: list[ChangedChoice]
     unchanged: list[tuple[str, str]]
@@ -70,7 +70,7 @@ def news_of(view: View, board: Leaderboard) -> News | None:
     events = sorted(_events(board, view), key=itemgetter(0), reverse=True)
     return News(
         since=since,
-        leader=_leader(before, board, obstacle, view),
+        first_place=_first_place(before, board, obstacle, view),
         levels=None if obstacle or levels[0] == levels[1] else levels,
         changed=changed,
         unchanged=unchanged,
@@ -134,8 +134,8 @@ def _support(board: Leaderboard, model: str, now: ProductId, before: ProductId, 
     return f"{view.name(now)} came first in {firsts[now]} of its last {of} answers."
 
 
-def _leader(before: Leaderboard, after: Leaderboard, obstacle: str | None, view: View) -> str:
-    """Return whether another product leads the merged ranking than before."""
+def _first_place(before: Leaderboard, after: Leaderboard, obstacle: str | None, view: View) -> str:
+    """Say who is #1 of the merged ranking, and whether another product was before."""
     names = listed([view.name(product) for product in after.winners])
     verb = "leads" if len(after.winners) == 1 else "lead"
     if obstacle:

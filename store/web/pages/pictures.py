@@ -8,7 +8,7 @@ from typing import Any
 
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES, Entry
-from store.rankings.sentences import agreement_wording, level_in_words, listed
+from store.rankings.sentences import agreement_clause, level_in_words, listed
 from store.web import lookup
 from store.web.pages.routes import page, resource
 from store.web.queries import CategoryQuery, Slug
@@ -55,8 +55,8 @@ BROAD = frozenset("mwMW@%&")
 """Characters by how wide they are, roughly: SVG clips no text, and fonts are not known."""
 
 
-class Place(CategoryQuery, frozen=True, kw_only=True):
-    """A product's place in a ranking."""
+class BadgeQuery(CategoryQuery, frozen=True, kw_only=True):
+    """A product, and the ranking in which its place is shown."""
 
     product: Slug
 
@@ -66,7 +66,7 @@ def _json_of_category(view: View, query: CategoryQuery) -> str:
 
 
 @resource("/badge/<slug>/<product>.svg", SVG)
-def badge(view: View, query: Place) -> bytes:
+def badge(view: View, query: BadgeQuery) -> bytes:
     """Draw a product's place, how sure it is, and the date, on halves as wide as their texts."""
     board = lookup.board(view, query.slug)
     product = lookup.product(view, query.product, "product")
@@ -112,14 +112,14 @@ def ranking(view: View, query: CategoryQuery) -> dict[str, Any]:
     board = lookup.board(view, query.slug)
     verdict = verdict_shape(view, board)
     room = EMBEDDED_WIDTH - 40
-    title = lines(verdict.title, 20, room, 2)
+    title = wrap(verdict.title, 20, room, 2)
     return {
         "board": board,
         "verdict": verdict,
         "rows": [(e, fitted(e.product, 16, room - 80)) for e in verdict.combined[:SHOWN]],
         "most": PLACES * len(board.counted),
         "titles": title,
-        "sure": lines(verdict.certainty.sentence, 13, room, 4),
+        "sure": wrap(verdict.certainty.sentence, 13, room, 4),
         "width": EMBEDDED_WIDTH,
         "row": ROW,
         "top": 24 + 26 * len(title) + 20,
@@ -132,16 +132,16 @@ def _card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str,
     room = CARD[0] - 120
     names = listed([view.snapshot.products[product].name for product in board.winners])
     # The largest at which all names stand in one line.
-    sizes = [size for size in (72, 60, 48) if len(lines(names, size, room, 99)) == 1]
+    sizes = [size for size in (72, 60, 48) if len(wrap(names, size, room, 99)) == 1]
     size = sizes[0] if sizes else 48
-    wording = agreement_wording(board, view.name, view.site.stale_after_days)
+    wording = agreement_clause(board, view.name, view.site.stale_after_days)
     return {
-        "titles": lines(verdict.title, 44, room, 2),
+        "titles": wrap(verdict.title, 44, room, 2),
         "first": "Most recommended: a tie" if len(board.winners) > 1 else "Most recommended",
-        "names": lines(names, size, room, 2),
+        "names": wrap(names, size, room, 2),
         "size": size,
-        "wording": lines(wording[0].upper() + wording[1:] + ".", 30, room, 2),
-        "sure": lines(verdict.certainty.sentence, 28, room, 3),
+        "wording": wrap(wording[0].upper() + wording[1:] + ".", 30, room, 2),
+        "sure": wrap(verdict.certainty.sentence, 28, room, 3),
         "updated": board.updated,
         "credit": fitted(f"{view.site.name} · {verdict.url.partition('://')[2]}", 24, room),
     }
@@ -214,7 +214,7 @@ def fitted(text: str, size: float, room: float) -> str:
     return f"{start.rstrip()}…"
 
 
-def lines(text: str, size: float, room: float, most: int) -> list[str]:
+def wrap(text: str, size: float, room: float, most: int) -> list[str]:
     """Return a text broken at spaces into ``most`` lines at most, the last cut to fit."""
     broken: list[str] = []
     for word in text.split():

@@ -21,7 +21,7 @@ from store.web.view import View
 JSON = "application/json"
 SHOWN_CHANGES, SHOWN_SINCE = 40, 1000
 """Changes that a page lists: the newest, or those since a day."""
-SHOWN_HELD = 10
+SHOWN_CONFIRMED = 10
 """Confirmed changes that are listed before all."""
 SUGGESTED = 5, 3
 """Categories and products suggested while somebody types."""
@@ -61,7 +61,7 @@ def changes(view: View, query: ChangesPageQuery) -> dict[str, Any]:
         "of": len(later),
         "shown": len(newest),
         "confirmed": sum(change.confirmed for change in summary.changes),
-        "held": [] if since else [change for change in later if change.confirmed][:SHOWN_HELD],
+        "held": [] if since else [change for change in later if change.confirmed][:SHOWN_CONFIRMED],
         "days": [
             (date, list(group))
             for date, group in groupby(newest, key=lambda change: change.current_at[:10])
