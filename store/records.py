@@ -62,7 +62,7 @@ Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Natural = Annotated[int, Meta(ge=0)]
 Days = Annotated[int, Meta(ge=1, le=3_650)]
 MAX_SAMPLES = 5
-"""Answers that one round may take: no figure looks at more than an assistant's newest five."""
+"""Answers that a series may have: no figure looks at more than an assistant's newest five."""
 Samples = Annotated[int, Meta(ge=1, le=MAX_SAMPLES)]
 Price = Annotated[float, Meta(ge=0, le=1_000_000)]
 MOST_USD = 1e9
