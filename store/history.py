@@ -83,7 +83,8 @@ class Log(Struct, frozen=True):
 class _LinesRead(Struct, frozen=True):
     """The lines that were read of a file: how many, their bytes, and a hash of these.
 
-    They end with the last that is no damage: who takes a damaged line away again loses nothing.
+    They end with the last that can be read and repeats no id before it in the file: who takes away
+    again what came after it loses nothing.
     ``accepted`` is the loss that was accepted last when they were read.
     """
 

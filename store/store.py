@@ -160,8 +160,8 @@ class Store:
         self._snapshot, self.made_at = following, time.time()
         self._contradictions = (
             *name_clashes(following.names, self._files),
-            *unknown_withheld(following.unknown_withheld, self._files),
-            *unknown_in_topics(catalogue, self._files),
+            *find_unknown_withheld(following.unknown_withheld, self._files),
+            *find_unknown_in_topics(catalogue, self._files),
         )
 
     def _log_new_problems(self) -> None:
@@ -197,24 +197,24 @@ def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
             )
 
 
-def unknown_withheld(ids: Iterable[str], files: Files) -> Iterator[Problem]:
+def find_unknown_withheld(ids: Iterable[str], files: Files) -> Iterator[Problem]:
     """Yield a problem for each of these ids in withheld.json, which no poll has."""
     for id_ in ids:
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
 
 
-def unknown_in_topics(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+def find_unknown_in_topics(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     """Yield a problem for each slug in topics.json that no category has."""
     renamed = {old: new for new, item in catalogue.categories.items() for old in item.former_slugs}
-    for path, slug in listed_in_topics(catalogue):
+    for path, slug in list_topic_slugs(catalogue):
         if slug not in catalogue.categories and not catalogue.fault_of("categories", slug):
             hint = f'it is called "{renamed[slug]}" now' if slug in renamed else "take it out"
             message = f'no category has the slug "{slug}"; {hint}'
             yield files.problem_at(TOPICS, path, message, "warning")
 
 
-def listed_in_topics(catalogue: Catalogue) -> Iterator[tuple[JsonPath, str]]:
+def list_topic_slugs(catalogue: Catalogue) -> Iterator[tuple[JsonPath, str]]:
     """Yield every slug that topics list, and where."""
     for i, topic in enumerate(catalogue.topics):
         for j, part in enumerate(topic.parts):

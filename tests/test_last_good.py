@@ -195,7 +195,8 @@ def test_a_file_that_is_bad_at_a_start_leaves_its_own_address_503(
     assert len(client.get("/api/v1/history?slug=vpn").get_json()) == 2
     assert client.get("/healthz").get_json()["status"] == "degraded"
     if name.startswith("products"):
-        assert f"{name}:1:2:" in text_of(client, "get_product", slug=Path(name).stem)
+        for spelling in {Path(name).stem, "Zoho-CRM" if "zoho" in name else Path(name).stem}:
+            assert f"{name}:1:2:" in text_of(client, "get_product", slug=spelling)
 
 
 @pytest.mark.parametrize("slip", SLIPS[::9], ids=lambda slip: slip.name)

@@ -260,9 +260,25 @@ def test_names_that_nobody_knows_are_told(client: FlaskClient) -> None:
     assert result["structuredContent"]["unknownNames"] == ["1Password", "Bitwarden"]
     said = "No assistant has named a product called “1Password” or “Bitwarden”."
     assert result["content"][0]["text"].startswith(said)
-    assert result["structuredContent"]["related"] == []
-    for question in ("should I use a VPN or a proxy", "best VPN or proxy for iPhone"):
-        assert used(client, "search_best", q=question)["structuredContent"]["unknownNames"] == []
+    for question, names in {
+        "should I use a VPN or a proxy": [],
+        "best VPN or proxy for iPhone": [],
+        "Which is better Foobar or Quuxly": ["Foobar", "Quuxly"],
+        "Do I need a Foobar or Quuxly": ["Foobar", "Quuxly"],
+        "My Fitness Pal or A Small Orange": ["My Fitness Pal", "A Small Orange"],
+    }.items():
+        answer = used(client, "search_best", q=question)["structuredContent"]
+        assert answer["unknownNames"] == names, question
+
+
+def test_a_product_is_found_by_its_name(client: FlaskClient) -> None:
+    """As the name of a category is: a client that has not searched means the same."""
+    product = client.application.extensions["store"].snapshot.summary.mentioned[0]
+    by_name = used(client, "get_product", slug=product.name)
+    assert (
+        by_name["structuredContent"]
+        == used(client, "get_product", slug=product.slug)["structuredContent"]
+    )
 
 
 def test_what_changed_is_told_in_one_call(client: FlaskClient) -> None:
@@ -291,6 +307,16 @@ def test_news_of_what_is_not_surely_here_are_no_news_of_all(client: FlaskClient)
     answer = used(client, "search_best", q="what changed for iphones?")
     assert answer["structuredContent"]["changes"] is None
     assert answer["content"][0]["text"].startswith("No category surely fits; ask back which of")
+
+
+def test_first_places_that_stayed_are_told_of_what_was_asked_about(client: FlaskClient) -> None:
+    """Others may have changed; before the first answer there was none."""
+    for question, scope in (("VPN", "in Best VPN"), ("food and drink", "in this topic")):
+        text = used(client, "search_best", q=f"what changed in {question} since May 2025?")
+        told = f"No #1 {scope} is another than just before 2025-05-01, or there was none then."
+        assert told in text["content"][0]["text"]
+    whole = used(client, "search_best", q="what changed since 2026-10-20")["content"][0]["text"]
+    assert "or there was none then" not in whole
 
 
 def first_places_in(body: dict[str, Any]) -> list[dict[str, Any]]:

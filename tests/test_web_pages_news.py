@@ -43,7 +43,7 @@ def test_only_who_answered_before_can_change_its_mind(data: Path) -> None:
     assert changed == [("A", "Attio", "Close")]
     assert newest.unchanged == [("B", "Attio")]
     assert newest.silent == ""
-    assert newest.first_place == "The first ranking of these assistants: Close leads."
+    assert newest.sentence == "The first ranking of these assistants: Close leads."
 
 
 def test_a_past_day_has_the_news_of_its_own_round(data: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_past_day_has_the_news_of_its_own_round(data: Path) -> None:
     assert earlier.since == "2026-10-01"
     assert [choice.model for choice in earlier.changed] == ["A"]
     assert earlier.silent == "B"
-    assert earlier.first_place == "Attio now leads; before, Attio and Zoho did."
+    assert earlier.sentence == "Attio now leads; before, Attio and Zoho did."
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from store.rankings.sentences import listed, plural, some
 from store.records import TOPICS, Assistant, Poll, Problem, Severity, Site
 from store.search.words import words_of
 from store.snapshot import Snapshot, derive
-from store.store import listed_in_topics, unknown_withheld
+from store.store import find_unknown_withheld, list_topic_slugs
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
@@ -94,7 +94,7 @@ def _topics(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     """Yield categories in no topic; none without topics."""
     categories = catalogue.categories
     renamed = {old: slug for slug, item in categories.items() for old in item.former_slugs}
-    listed_slugs = {renamed.get(slug, slug) for _, slug in listed_in_topics(catalogue)}
+    listed_slugs = {renamed.get(slug, slug) for _, slug in list_topic_slugs(catalogue)}
     for slug in sorted(categories.keys() - listed_slugs) if catalogue.topics else ():
         message = f"the category is in no topic; list it in a part of {TOPICS}"
         yield files.problem_at(f"categories/{slug}.json", (), message, "warning")
@@ -130,7 +130,7 @@ def check_history(
             yield from _rewording(slug, polls, catalogue, files)
     polled = sum(any(map(newest.get, own)) for own in files_of.values())
     yield from _future_polls(ahead, polled, now, "notice" if catalogue.site.sample else "error")
-    yield from unknown_withheld(catalogue.withheld.keys() - ids, files)
+    yield from find_unknown_withheld(catalogue.withheld.keys() - ids, files)
     yield from _without_text(named, catalogue)
     is_known = all(problem.file != "site.json" for problem in catalogue.governing_errors)
     contradiction = category_history.undeclared_sample(of_samples, catalogue.site)

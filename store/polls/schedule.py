@@ -50,7 +50,7 @@ STOP_TIMEOUT = 8.0
 HOUR = 3600.0
 """Seconds without polls after a fault of the program: it may be met again, and paid for."""
 LATE_TICKS = 10
-"""Ticks without ``_tick``, and at least a minute, after which health says that nobody polls."""
+"""Ticks that are missed, and at least a minute, after which health says that nobody polls."""
 
 
 def begin(extensions: dict[str, Any], *signals: signal.Signals) -> Schedule:

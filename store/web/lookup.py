@@ -38,11 +38,15 @@ _SPAN = re.compile(r"\b(?:month|week)\b", re.IGNORECASE)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = re.compile(rf"\b(?:since|in) ({MONTH})(?: (\d{{4}}))?\b", re.IGNORECASE)
 """A month from which on news is asked for, as in "since October" and "in May 2026"."""
-_QUESTION_STARTS = frozenset({
-    "a", "an", "are", "best", "buy", "can", "choose", "could", "do", "does", "get", "how", "i",
-    "is", "my", "pick", "should", "the", "to", "use", "we", "what", "which", "who", "why",
+_ASKING = frozenset({
+    "are", "best", "can", "do", "does", "how", "is", "should", "the", "what", "which", "who", "why",
 })  # fmt: skip
-"""Words with which a question begins, and no name."""
+"""Words with which a question begins, in upper case as well."""
+_BEFORE_NAMES = _ASKING | {
+    "I", "a", "an", "better", "buy", "choose", "could", "get", "help", "i", "it", "me", "my",
+    "need", "one", "pick", "to", "use", "want", "we",
+}  # fmt: skip
+"""Words that stand before a name in a question; what begins with another case is part of it."""
 _OF_RANKINGS = FILLERS | {
     "biggest", "categories", "category", "change", "first", "leader", "leaders", "number", "place",
     "places", "ranking", "rankings",
@@ -237,8 +241,11 @@ def _unavailable(slug: str, fault: Problem) -> Refused:
 
 def product_named(text: str, view: View) -> ProductProfile | None:
     """Return the product whose slug, former slug or name a text is, by the rules for answers."""
-    snapshot, redirects = view.snapshot, view.snapshot.summary.product_redirects
-    if product := snapshot.product(text) or snapshot.product(redirects.get(text, "")):
+    snapshot = view.snapshot
+    if product := snapshot.product(text):
+        return product
+    # Only now: the redirects of a new snapshot take 30 ms.
+    if product := snapshot.product(snapshot.summary.product_redirects.get(text, "")):
         return product
     return snapshot.products.get(snapshot.names.resolve(text, None, ()).product) if text else None
 
@@ -317,17 +324,15 @@ def unknown_names(query: str, view: View) -> list[str]:
     sides = _sides(query)
     if len(sides) == 1:
         return []
-    names = [" ".join(dropwhile(_asks, side.split())) for side in sides]
+    if (start := sides[0].split()[:1]) and start[0].lower() in _ASKING:
+        sides[0] = sides[0][0].lower() + sides[0][1:]
+    names = [" ".join(dropwhile(_BEFORE_NAMES.__contains__, side.split())) for side in sides]
     # What is longer is a sentence, what begins in lower case a word, what is ranked a thing.
     names = [
         n for n in names if len(n.split()) <= _MOST_WORDS_OF_NAME and re.match(r"\S*[A-Z\d]", n)
     ]
     names = [name for name in names if not _begins_or_ends_with_product(name.split(), view)]
     return [n for n in names if not any(h.match == "exact" for h in view.search(n, 1).categories)]
-
-
-def _asks(word: str) -> bool:
-    return word.lower() in _QUESTION_STARTS
 
 
 def _begins_or_ends_with_product(words: list[str], view: View) -> bool:

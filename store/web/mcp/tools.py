@@ -117,9 +117,8 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
     pair = lookup.compared_products(query.q, view)
     results["comparison"] = pair and comparisons.in_short(*pair, view)
+    results["related"] = [] if pair else results["related"]
     results["unknownNames"] = [] if pair else lookup.unknown_names(query.q, view)
-    if pair or results["unknownNames"]:  # else what is near to the words of a name
-        results["related"] = []
     results |= {"newsAsked": news is not None, "changesSince": since, **dict.fromkeys(NEWS)}
     sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
     topic, part = (None if sure else lookup.topic_in(subject, view)) or (None, None)
@@ -146,7 +145,7 @@ def get_best_in_category(view: View, query: queries.CategoryCall) -> dict[str, A
         until = [c for c in getattr(listed, name) if day is None or c.to_date <= day]
         verdict[name] = to_builtins(until[: NEWEST_CHANGES // 2])
     news = None if day else news_of(view, view.snapshot.leaderboards[slug])
-    verdict["news"] = news and {"since": news.since, "sentence": news.first_place}
+    verdict["news"] = news and {"since": news.since, "sentence": news.sentence}
     states = view.snapshot.aggregates[slug].states
     verdict["failedLast"] = [m for m in whole.models if not day and states[m].failure]
     if query.detail == "summary":
@@ -216,13 +215,8 @@ def _category(view: View, slug: str) -> str:
 
 def _product(view: View, slug: str) -> ProductProfile:
     """Return the product at a slug; many give the name instead."""
-    try:
-        return lookup.product(view, slug)
-    except Refused as refused:
-        named = lookup.product_named(slug, view) if refused.code == "unknown-product" else None
-        if named is None:
-            raise
-        return named
+    named = lookup.product_named(slug, view)
+    return lookup.product(view, named.slug if named else slug)
 
 
 TOOLS = {

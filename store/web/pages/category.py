@@ -33,7 +33,8 @@ def _basis(view: View, slug: str) -> tuple[Any, ...]:
     cited = as_of.cited_day(view.snapshot, slug)
     related = [(b.slug, category_basis(view, b.slug)) for b in view.snapshot.summary.related(board)]
     closed = view.snapshot.ledger.last_closed_day
-    return category_basis(view, slug), cited, _newest_day_if_behind(view, board), closed, *related
+    own = category_basis(view, slug), view.snapshot.is_unreadable(slug)
+    return *own, cited, _newest_day_if_behind(view, board), closed, *related
 
 
 def _newest_day_if_behind(view: View, board: Leaderboard) -> str | None:

@@ -32,8 +32,8 @@ def home(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     agreed, divided = _agreed(ranked)[:RACES], _divided(ranked)
     examples = [*divided, *agreed] or ranked
     return {
-        "agreed": [(board, _in_front(board, view), squares_now(board)) for board in agreed],
-        "divided": [(board, _in_front(board, view), squares_now(board)) for board in divided],
+        "agreed": [(board, _front_runners(board, view), squares_now(board)) for board in agreed],
+        "divided": [(board, _front_runners(board, view), squares_now(board)) for board in divided],
         # Short names are those that a visitor knows at first sight.
         "examples": sorted(examples, key=lambda b: len(b.category.subject))[:RACES],
         "findings": list(_findings(view)),
@@ -69,7 +69,7 @@ def _overlap(board: Leaderboard) -> float:
     return board.agreement.overlap if board.agreement else 1.0
 
 
-def _in_front(board: Leaderboard, view: View) -> str:
+def _front_runners(board: Leaderboard, view: View) -> str:
     """Return who is first in a few words; all that cannot be told apart, or how many they are."""
     contenders = [view.name(product) for product in board.certainty.contenders]
     if len(board.winners) > 1:

@@ -31,14 +31,14 @@ class ChangedChoice(Struct, frozen=True):
 class News(Struct, frozen=True):
     """What is new in a category ``since`` the UTC day of the round before.
 
-    ``first_place`` says in a sentence who is #1, ``levels`` in words how sure that was and is, if
+    The ``sentence`` says who is #1, ``levels`` in words how sure that was and is, if
     that differs. ``unchanged`` pairs assistants with the product that they still put first; those
     that are ``silent`` brought no new answer. ``events`` are dated sentences, newest first,
     ``earlier`` those of the time before.
     """
 
     since: str
-    first_place: str
+    sentence: str
     levels: tuple[str, str] | None
     changed: list[ChangedChoice]
     unchanged: list[tuple[str, str]]
@@ -70,7 +70,7 @@ def news_of(view: View, board: Leaderboard) -> News | None:
     events = sorted(_events(board, view), key=itemgetter(0), reverse=True)
     return News(
         since=since,
-        first_place=_first_place(before, board, obstacle, view),
+        sentence=_first_place(before, board, obstacle, view),
         levels=None if obstacle or levels[0] == levels[1] else levels,
         changed=changed,
         unchanged=unchanged,
