@@ -215,6 +215,15 @@ def test_pages_of_a_broken_history_show_what_is_known(app: Flask, store: Store, 
     assert told in client.get("/product/hubspot/polls").text
 
 
+def test_a_withheld_poll_of_a_history_that_cannot_be_read_is_not_called_unknown(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows which polls it has."""
+    withhold(data, History(data / "history").read("crm-software").polls[0].poll.id)
+    replace_os(monkeypatch, UnreadableFiles(FILE, call="open", error=errno.EACCES))
+    assert {problem.file for problem in Store(data).problems} == {f"history/{FILE}"}
+
+
 @pytest.mark.parametrize("which", [lambda lines: lines.splitlines()[0], lambda _: b"{"])
 def test_a_damaged_line_may_be_taken_away_again(
     app: Flask, store: Store, data: Path, which: Callable[[bytes], bytes]
