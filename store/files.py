@@ -221,7 +221,7 @@ class Files:
         return loaded
 
     def _gather(self) -> Catalogue:
-        contested = _contested({name: file.record for name, file in self._loaded.items()})
+        contested = _contested_slugs({name: file.record for name, file in self._loaded.items()})
         models = self._single("models.json", Models)
         synonyms = self._single("synonyms.json", Synonyms)
         words = self._single("words.json", Words)
@@ -326,7 +326,7 @@ def _nothing_in(directory: Path) -> str:
     )
 
 
-def _contested(records: Mapping[str, DataFile | None]) -> dict[str, dict[str, JsonPath]]:
+def _contested_slugs(records: Mapping[str, DataFile | None]) -> dict[str, dict[str, JsonPath]]:
     """Return every claim to a former slug that several files claim, by the file it would name.
 
     A claim is a file and the path of the value; that of a file of this very name has no path.

@@ -75,7 +75,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
     """Everything that is over all categories.
 
     ``models`` are the configured assistants, ``retired`` those only in history;
-    ``assistant_makers`` are the key of each assistant's company, by assistant. ``ranked`` is by
+    ``assistant_maker_keys`` are the key of each assistant's company, by assistant. ``ranked`` is by
     title, ``mentioned`` most mentioned first, ``last_closed_day`` is empty if none is.
     ``successes`` counts successful polls, those of deleted categories too; ``tracked`` counts
     categories with at least one. ``aggregates`` stay for the figures made on first use; ``living``
@@ -85,7 +85,7 @@ class SiteSummary(Struct, frozen=True, dict=True):
     aggregates: tuple[CategoryAggregate, ...]
     living: tuple[CategoryAggregate, ...]
     models: tuple[str, ...]
-    assistant_makers: Mapping[str, str]
+    assistant_maker_keys: Mapping[str, str]
     ranked: tuple[Leaderboard, ...]
     successes: int
     tracked: int
@@ -110,7 +110,12 @@ class SiteSummary(Struct, frozen=True, dict=True):
         made_by = {product.id: product.maker for product in self.mentioned if product.maker}
         streaks = [streak for aggregate in self.living for streak in aggregate.streaks]
         return experiments.compute(
-            self.ranked, streaks, self.assistant_makers, made_by, self.repeats, self.track_record
+            self.ranked,
+            streaks,
+            self.assistant_maker_keys,
+            made_by,
+            self.repeats,
+            self.track_record,
         )
 
     @cached_property
@@ -235,7 +240,7 @@ def summarise(
         aggregates=tuple(aggregates.values()),
         living=tuple(living.values()),
         models=models,
-        assistant_makers={a.name: key(a.maker) for a in catalogue.assistants if a.maker},
+        assistant_maker_keys={a.name: key(a.maker) for a in catalogue.assistants if a.maker},
         ranked=ranked,
         successes=sum([aggregate.successes for aggregate in aggregates.values()]),
         tracked=sum([aggregate.successes > 0 for aggregate in living.values()]),

@@ -34,7 +34,7 @@ from store.rankings.products import ProductProfile
 from store.records import Category, Problem, Site
 from store.site_summary import SiteSummary, summarise
 
-_NOT_ON_EVERY_PAGE = (
+_FIELDS_OF_SINGLE_PARTS = (
     "categories",  # in `HistoryBasis`
     "withheld",
     "products",  # in products' profiles and `Names`
@@ -50,7 +50,7 @@ _NOT_ON_EVERY_PAGE = (
 
 A change of any other field makes all leaderboards anew.
 """
-_NOT_ON_LEADERBOARDS = ("aliases", "mentions", "categories", "first_use")
+_MEMBERS_NOT_ON_LEADERBOARDS = ("aliases", "mentions", "categories", "first_use")
 """Members of a product's profile that no leaderboard shows; a change of any other makes those anew
 that name the product."""
 
@@ -341,7 +341,11 @@ def _leaderboards(old: Snapshot, new: Snapshot) -> dict[str, Leaderboard]:
 
 def _renamed(old: Snapshot, new: Snapshot) -> set[ProductId]:
     """Return the products that are new, gone, or differ in more than what polls say of them."""
-    names = [name for name in ProductProfile.__struct_fields__ if name not in _NOT_ON_LEADERBOARDS]
+    names = [
+        name
+        for name in ProductProfile.__struct_fields__
+        if name not in _MEMBERS_NOT_ON_LEADERBOARDS
+    ]
     facts = attrgetter(*names)
     return {
         id_
@@ -352,8 +356,8 @@ def _renamed(old: Snapshot, new: Snapshot) -> set[ProductId]:
 
 
 def _shows_same(old: Snapshot, new: Snapshot) -> bool:
-    """Return whether what every page may show is the same; what may be cited is part of that."""
-    fields = [name for name in Catalogue.__struct_fields__ if name not in _NOT_ON_EVERY_PAGE]
+    """Return whether ledger and catalogue, as far as every page may show them, are the same."""
+    fields = [name for name in Catalogue.__struct_fields__ if name not in _FIELDS_OF_SINGLE_PARTS]
     return old.ledger is new.ledger and all(
         getattr(old.catalogue, name) == getattr(new.catalogue, name) for name in fields
     )

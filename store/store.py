@@ -182,7 +182,7 @@ def append(
 
 def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
     """Yield a problem for every name or alias that several product files claim, at each place."""
-    for claims in names.contested():
+    for claims in names.contested_keys():
         for claim in claims:
             others = {f"products/{other.slug}.json" for other in claims if other.slug != claim.slug}
             product = names.products[claim.slug]

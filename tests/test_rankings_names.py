@@ -239,7 +239,7 @@ def test_what_a_file_calls_not_the_same_is_not_taken_in(spelling: str) -> None:
 def test_every_contested_name_is_reported_with_both_places() -> None:
     """A key that two files claim is listed once, with the title that claims it in each."""
     contested = [
-        [(claim.slug, claim.title) for claim in claims] for claims in CATALOGUE.contested()
+        [(claim.slug, claim.title) for claim in claims] for claims in CATALOGUE.contested_keys()
     ]
     assert contested == [[("first-mercury", "Mercury"), ("second-mercury", "mercury™")]]
 
@@ -247,7 +247,7 @@ def test_every_contested_name_is_reported_with_both_places() -> None:
 def test_one_file_that_says_a_name_twice_contests_nothing() -> None:
     """An alias that is the name itself in another spelling is no clash."""
     catalogue = Names({"a": product("Acme One", aliases=("ACME-One", "AcmeOne"))})
-    assert not catalogue.contested()
+    assert not catalogue.contested_keys()
     assert catalogue.resolve("acme one", None, ()).product == "a"
 
 
@@ -357,7 +357,7 @@ def test_every_uncontested_name_is_its_files_own(
 ) -> None:
     """Whatever other files hold, a product's own name and aliases lead to it or are reported."""
     catalogue = Names(files)
-    contested = {claim.key for claims in catalogue.contested() for claim in claims}
+    contested = {claim.key for claims in catalogue.contested_keys() for claim in claims}
     for slug, file in files.items():
         for title in (file.name, *file.aliases):
             found = catalogue.resolve(title, "elsewhere.example", nouns).product

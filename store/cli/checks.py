@@ -248,14 +248,14 @@ def check_names(catalogue: Catalogue, files: Files, history: History) -> Iterato
 
 def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
     groups: defaultdict[tuple[str, str], list[NameResolution]] = defaultdict(list)
-    for meaning in curation.find_inferred(snapshot.aggregates.values(), snapshot.names):
-        groups[meaning.product, meaning.rule].append(meaning)
-    for (slug, rule), meanings in groups.items():
+    for resolution in curation.find_inferred(snapshot.aggregates.values(), snapshot.names):
+        groups[resolution.product, resolution.rule].append(resolution)
+    for (slug, rule), resolutions in groups.items():
         taken = [
-            f'"{meaning.spelling}" ({some(meaning.places, _SHOWN)})'
-            for meaning in sorted(meanings, key=lambda m: (-len(m.places), m.spelling))
+            f'"{resolution.spelling}" ({some(resolution.places, _SHOWN)})'
+            for resolution in sorted(resolutions, key=lambda m: (-len(m.places), m.spelling))
         ]
-        addresses = sorted({naming.slug(meaning.spelling) for meaning in meanings})
+        addresses = sorted({naming.slug(resolution.spelling) for resolution in resolutions})
         message = (
             f'takes in {some(taken, _SHOWN)} by the rule "{rule}": what is the same product '
             "belongs in aliases; what is not, by its address, in not_same_as "

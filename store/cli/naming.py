@@ -56,20 +56,20 @@ def explain(spelling: str) -> None:
     snapshot = Store(app_settings().data_dir).snapshot
     uses = curation.spelt(spelling, curation.uses(snapshot.aggregates.values()))
     unused = [Use("no category", (), spelling, None)]
-    for meaning in curation.resolve_uses(uses or unused, snapshot.names):
-        click.echo("\n".join(_explained(meaning, snapshot)))
+    for resolution in curation.resolve_uses(uses or unused, snapshot.names):
+        click.echo("\n".join(_explained(resolution, snapshot)))
 
 
-def _explained(meaning: NameResolution, snapshot: Snapshot) -> Iterator[str]:
+def _explained(resolution: NameResolution, snapshot: Snapshot) -> Iterator[str]:
     """Yield a spelling's product, rule, categories and key, and how often the product is named."""
-    file = snapshot.catalogue.products.get(meaning.product)
-    profile = snapshot.products.get(meaning.product)
-    name = file.name if file else profile.name if profile else meaning.spelling
-    where = _path(meaning.product) if file else "a product of its own, in no file"
-    yield f"{meaning.spelling}: {name} ({where})"
-    yield f"rule: {meaning.rule}"
-    yield f"in: {some(meaning.places, _SHOWN)}"
-    yield f"key: {names.key(meaning.spelling)}"
+    file = snapshot.catalogue.products.get(resolution.product)
+    profile = snapshot.products.get(resolution.product)
+    name = file.name if file else profile.name if profile else resolution.spelling
+    where = _path(resolution.product) if file else "a product of its own, in no file"
+    yield f"{resolution.spelling}: {name} ({where})"
+    yield f"rule: {resolution.rule}"
+    yield f"in: {some(resolution.places, _SHOWN)}"
+    yield f"key: {names.key(resolution.spelling)}"
     yield f"/product/{profile.slug}, {_uses(profile)}" if profile else "named in no successful poll"
 
 

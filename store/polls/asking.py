@@ -34,7 +34,7 @@ from store.text import clean
 
 log = logging.getLogger(__name__)
 
-SHOWN = 300
+KEPT_CHARACTERS = 300
 """Characters that are kept of a sentence with a provider's words, and of a model's."""
 UNEXPECTED = Failure("http", "The provider's reply could not be worked on; the log says why.")
 EXAMPLE_TIME = "2026-01-01T00:00:00Z"
@@ -222,4 +222,4 @@ def poll_of(
 def _shown(text: str, key: str | None) -> str:
     """Return text from outside, cleaned and cut; the key goes between, so that none is left."""
     whole: str = secrets.redact(key, clean(text), part=secrets.FAILURE_PART)
-    return whole if len(whole) <= SHOWN else f"{whole[:SHOWN]}…"
+    return whole if len(whole) <= KEPT_CHARACTERS else f"{whole[:KEPT_CHARACTERS]}…"

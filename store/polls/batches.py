@@ -15,7 +15,7 @@ from secrets import token_hex
 from msgspec.structs import replace
 
 from store.history import History, HistoryError
-from store.polls.asking import SHOWN, estimate_reserve, poll_of, read_result, request_for
+from store.polls.asking import KEPT_CHARACTERS, estimate_reserve, poll_of, read_result, request_for
 from store.polls.batch_files import Batch, BatchQuestion
 from store.polls.due import Pair
 from store.polls.providers import PROVIDERS, queue_of
@@ -315,7 +315,7 @@ class AssistantBatches:
         """Return what a request came to that was of no use, in a sentence."""
         outcome = PROVIDERS[self._assistant.api].read_reply(response).outcome
         if isinstance(outcome, Failure):
-            return clean(outcome.error)[:SHOWN]
+            return clean(outcome.error)[:KEPT_CHARACTERS]
         return f"The provider answered HTTP {response.status}, but nothing that could be used."
 
 

@@ -161,9 +161,9 @@ class PollingState(Struct, frozen=True):
 
         Open ones come first.
 
-        Left out are those polled on that day, for repeats of a day tell nothing of others, and
-        those whose assistant has answers of ``most`` days already. A level may be looked at every
-        day, so the asking may stop once it is clear.
+        Left out are those polled on that day, for a second answer of a day says nothing of other
+        days, and those whose assistant has answers of ``most`` days already. A level may be looked
+        at every day, so the asking may stop once it is clear.
         """
         chosen = []
         for pair in pairs:

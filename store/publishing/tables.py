@@ -205,6 +205,7 @@ SNAPSHOT_TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
 }
 """The tables over the whole history, in Parquet and CSV, and their rows."""
 BY_DAY = "rankings_by_day"
+"""The table of rankings as of closed days, in Parquet alone: its rows need a category's polls."""
 ALL = msgspec.json.decode(
     (Path(__file__).parents[2] / "templates/dataset.json").read_bytes(), type=dict[str, Table]
 )

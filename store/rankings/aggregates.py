@@ -34,7 +34,10 @@ AddressClaim = tuple[bool, FirstUse, ProductId]
 
 
 class ProductStats(Struct, frozen=True, gc=False):
-    """One product in a category's successful polls: how many rank it, and give each domain."""
+    """The figures of a product in a category's successful polls.
+
+    ``mentions`` counts those that rank it, ``domains`` those that give each domain.
+    """
 
     mentions: int
     domains: Mapping[str, int]

@@ -123,9 +123,9 @@ def resolve_uses(uses: Iterable[Use], names: Names) -> list[NameResolution]:
 def find_inferred(aggregates: Iterable[CategoryAggregate], names: Names) -> list[NameResolution]:
     """Return the spellings that stand for a product file without being its name or an alias."""
     return [
-        meaning
-        for meaning in resolve_uses(uses(aggregates), names)
-        if meaning.product in names.products and meaning.rule != naming.NAMED
+        resolution
+        for resolution in resolve_uses(uses(aggregates), names)
+        if resolution.product in names.products and resolution.rule != naming.NAMED
     ]
 
 
@@ -137,7 +137,7 @@ def find_detached(
     This happens when the name of a file was changed and the old one is no alias. Names that several
     files claim are left out, and so are products in the file's ``not_same_as``.
     """
-    contested = {naming.provisional(claims[0].title) for claims in names.contested()}
+    contested = {naming.provisional(claims[0].title) for claims in names.contested_keys()}
     others = {
         naming.slug(title): product
         for id_, product in sorted(named.items())

@@ -167,7 +167,7 @@ class Names:
         self._forms: defaultdict[str, set[str]] = defaultdict(set)
         self._by_last_word: defaultdict[str, list[_Form]] = defaultdict(list)
         self._by_domain: defaultdict[str, set[str]] = defaultdict(set)
-        self._short: dict[tuple[str, ...], Mapping[str, set[str]]] = {}
+        self._forms_without_nouns: dict[tuple[str, ...], Mapping[str, set[str]]] = {}
         for slug_, product in products.items():
             for title in (product.name, *product.aliases):
                 self._owned[key(title)].add(NameClaim(key(title), slug_, title))
@@ -177,7 +177,7 @@ class Names:
             if product.domain and product.domain_is_product:
                 self._by_domain[product.domain].add(slug_)
 
-    def contested(self) -> list[tuple[NameClaim, ...]]:
+    def contested_keys(self) -> list[tuple[NameClaim, ...]]:
         """Return the keys that names of several products claim, each with its claims."""
         return [
             tuple(sorted(claims))
@@ -225,15 +225,15 @@ class Names:
 
     def _without_nouns(self, nouns: tuple[str, ...]) -> Mapping[str, set[str]]:
         """Return by key the products with a form that ends in a category's nouns, without them."""
-        if nouns not in self._short:
+        if nouns not in self._forms_without_nouns:
             table: defaultdict[str, set[str]] = defaultdict(set)
             for last in _endings(nouns):
                 for form in self._by_last_word.get(last, ()):
                     rest = without_nouns(form.rest, nouns)
                     if not form.by_maker or _is_unambiguous(rest):
                         table[key(f"{form.front} {rest}")].add(form.slug)
-            self._short[nouns] = dict(table)
-        return self._short[nouns]
+            self._forms_without_nouns[nouns] = dict(table)
+        return self._forms_without_nouns[nouns]
 
 
 def _forms(slug: str, title: str, maker: str | None) -> Iterator[_Form]:

@@ -293,10 +293,10 @@ def _sample_parameters(view: View) -> Iterator[tuple[Endpoint, dict[str, Any]]]:
     topics = [topic.slug for topic in summary.topics if topic.parts]
     yield listings.list_categories, {"topic": topics[0]} if topics else {}
     for board in summary.ranked[:1]:  # none before the first answer
-        leader = snapshot.products[board.entries[0].product]
+        first = snapshot.products[board.entries[0].product]
         yield search.search, {"q": board.category.subject}
         yield verdicts.get_best_in_category, {"slug": board.slug}
-        yield verdicts.get_product, {"slug": leader.slug}
+        yield verdicts.get_product, {"slug": first.slug}
         states = snapshot.aggregates[board.slug].states
         for model in [a.model for a in board.counted if states[a.model].failure is None][:1]:
             yield history.get_history, {"slug": board.slug, "model": model, "limit": 1}

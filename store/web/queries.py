@@ -1,4 +1,4 @@
-"""Queries: a struct for what an address or a tool takes, which is check, parameters and schema.
+"""Queries: one struct declares what an address or a tool takes; check and schemas follow from it.
 
 Reading is exact and never guesses; all that is wrong is told at once. ``extra`` of a parameter's
 annotation has what its schema cannot say: its own sentences where it is ``missing`` or ``wrong``,

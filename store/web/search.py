@@ -1,4 +1,4 @@
-"""Search: shapes and makers of what a topic, a need or a brand brings."""
+"""Search: the shapes of hits, and the functions that fill them."""
 
 from typing import Annotated
 from urllib.parse import urlencode

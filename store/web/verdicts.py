@@ -193,7 +193,7 @@ def _combined(view: View, board: Leaderboard) -> list[wire.RankedEntry]:
 
 def _is_own(view: View, model: str, product: ProductProfile) -> bool:
     """Return whether the company behind an assistant makes a product."""
-    makers = view.snapshot.summary.assistant_makers
+    makers = view.snapshot.summary.assistant_maker_keys
     return product.maker is not None and makers.get(model) == product.maker
 
 
