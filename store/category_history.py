@@ -93,7 +93,7 @@ class CategoryHistory(Struct, frozen=True):
     aggregate: CategoryAggregate | None = None
     poll_states: Mapping[str, PairState] | None = None
 
-    def holds(self, basis: HistoryBasis, names: Names) -> bool:
+    def is_valid_for(self, basis: HistoryBasis, names: Names) -> bool:
         """Return whether all that was read would be the same on this basis and by these names."""
         aggregate = self.aggregate
         return (
@@ -116,7 +116,7 @@ def read_category(
     lost = losses(logs)
     damage = tuple(dict.fromkeys([*lost, *problems]))
     if lost:  # what was known stays, unless an edit has made it another answer
-        if before is None or not before.holds(basis, names):
+        if before is None or not before.is_valid_for(basis, names):
             return CategoryHistory(None, basis, damage)
         if before.signatures is None and before.damage == damage:
             return before
@@ -221,10 +221,13 @@ def sound_polls(
 ) -> tuple[list[PollLine], list[Problem]]:
     """Return the sound polls, file by file as listed, and all damage in a category's files.
 
-    A line is damage if it cannot be read, is another category's, repeats an id of a line before it
-    (in this file or one listed earlier), or, not being ``withheld``, bears a time before that of
-    the nearest earlier line that is neither damage nor ``withheld``: nobody can add an answer to
-    the past.
+    A line is damaged if it
+
+    - cannot be read;
+    - is of another category;
+    - repeats the id of a line before it, in this file or one listed earlier;
+    - is dated before the nearest earlier line that counts, unless it is ``withheld``: nobody can
+      add an answer to the past.
     """
     problems = [problem for log in logs for problem in log.problems]
     files = [log.file for log in logs]

@@ -36,7 +36,7 @@ from store.line_codec import (
     has_valid_checksum,
     id_of,
     is_intact,
-    redaction_of,
+    original_of,
     stamp,
     whole_lines,
 )
@@ -83,8 +83,8 @@ class Log(Struct, frozen=True):
 class _LinesRead(Struct, frozen=True):
     """The lines that were read of a file: how many, their bytes, and a hash of these.
 
-    They end with the last that can be read and repeats no id before it in the file: who takes away
-    again what came after it loses nothing.
+    They end with the last readable line whose id is new in the file, so that taking away what
+    follows loses no poll.
     ``accepted`` is the loss that was accepted last when they were read.
     """
 
@@ -132,7 +132,7 @@ class History:
     def signatures(self) -> dict[str, Signature | None]:
         """Return by slug a signature of every history file, which changes when the file does.
 
-        That of a file which held lines, by the ledger or as read before, and is gone is ``None``.
+        ``None`` stands for a file that held lines, by the ledger or as read before, and is gone.
 
         Raises:
             HistoryError: the directory is there and cannot be looked into.
@@ -154,7 +154,7 @@ class History:
     def read(self, slug: str) -> Log:
         """Return every readable poll of a file, oldest first; a file that is not there is empty.
 
-        Of one that has lost closed lines nothing is read, as of one that cannot be.
+        A file that cannot be read, or has lost lines, gives a log of its problem without polls.
         """
         if self._proof_signatures is None:
             self._look_at_ledger()
@@ -262,7 +262,7 @@ class History:
         lines = []
         for start, end, poll in places:
             line = block[start - first : end - first]
-            is_redacted = self._published and redaction_of(line) and id_of(line) == poll
+            is_redacted = self._published and original_of(line) and id_of(line) == poll
             if not (is_redacted or is_intact(line, poll)):
                 raise HistoryError(f"{path.name} no longer holds all that was read from it")
             lines.append(line)

@@ -156,9 +156,9 @@ class Ledger(Struct):
     def open_entries(self, file: str, lines: Iterable[Stamp]) -> list[LedgerEntry]:
         """Return the entries by which a file's open lines would be closed, oldest day first.
 
-        ``lines`` are those after its newest entry. A day's entry reaches to the file's last line of
-        that day or an earlier one; lines before it that are dated later are closed with it, so that
-        a line dated far ahead keeps no other open. A line without a time counts for the day of the
+        ``lines`` are those after its newest entry. A day's entry covers all lines up to the last
+        one dated on that day or before, also those among them that are dated later: a line dated
+        far ahead keeps no other open. A line without a time counts for the day of the
         line before it, a line dated on a closed day for the day after the last closed one.
         """
         last, first, entries = self.last(file), day_after(self.last_closed_day), list[LedgerEntry]()
@@ -183,7 +183,7 @@ class Ledger(Struct):
         self.ends.setdefault(entry.file, []).append((intern(entry.day), entry.lines))
 
     def head(self, day: str) -> Head:
-        """Return the head under which all entries so far are put when ``day`` is closed."""
+        """Return the head that closes ``day`` over all entries so far."""
         return Head(day, len(self.newest), self.lines, self.root)
 
     def take_head(self, head: Head) -> None:

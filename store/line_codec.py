@@ -69,7 +69,7 @@ def stamp(line: bytes, *, published: bool = False) -> Stamp:
         date.fromisoformat(day)
     except ValueError:
         day = ""
-    original = redaction_of(line) if published else None
+    original = original_of(line) if published else None
     return (*(original or (hashlib.sha256(line).digest(), len(line))), day)
 
 
@@ -100,7 +100,7 @@ def decode_line(line: bytes, *, published: bool = False) -> Poll:
         poll = POLL_DECODER.decode(line)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    if published and redaction_of(line):
+    if published and original_of(line):
         return poll
     if not has_valid_checksum(line):
         raise ValueError("the checksum does not fit the record")
@@ -120,7 +120,7 @@ def has_valid_checksum(line: bytes) -> bool:
 
 
 def id_of(line: bytes) -> str:
-    """Return what stands in a line's place for the id."""
+    """Return the text at the position of a line's id."""
     start = len(_BEFORE_ID) + len('"id":"')
     return line[start : start + _ID_SIZE].decode("ascii", "replace")
 
@@ -145,7 +145,7 @@ def redacted(line: bytes, withholding: Withholding) -> bytes:
     ``sha256`` and ``bytes`` are those of the line, so that chains over it can still be checked; of
     one that is damaged nothing else is shown but its time. What is redacted stays redacted.
     """
-    digest, size = redaction_of(line) or (hashlib.sha256(line).digest(), len(line))
+    digest, size = original_of(line) or (hashlib.sha256(line).digest(), len(line))
     time = _TIME_MEMBER.search(line)
     shown = b'{%b"withheld":true}' % (time[0] + b"," if time else b"")
     with suppress(ValueError, RecursionError):
@@ -159,8 +159,8 @@ def publish(line: bytes, withheld: Mapping[str, Withholding]) -> bytes:
     return next((redacted(line, withheld[id_]) for id_ in ids if id_ in withheld), line)
 
 
-def redaction_of(line: bytes) -> tuple[bytes, int] | None:
-    """Return digest and size of the line in whose place a redacted one stands, else nothing."""
+def original_of(line: bytes) -> tuple[bytes, int] | None:
+    """Return digest and size of the line that a redacted one replaces; ``None`` for any other."""
     match = _REDACTED.search(line)
     return (bytes.fromhex(match[1].decode()), int(match[2])) if match else None
 

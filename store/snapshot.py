@@ -272,7 +272,7 @@ def _histories(
         is_same = (
             before is not None
             and before.signatures == tuple(map(signatures.get, files))
-            and (before.basis == basis if names is old.names else before.holds(basis, names))
+            and (before.basis == basis if names is old.names else before.is_valid_for(basis, names))
         )
         histories[slug] = (
             before if before and is_same else read_category(slug, basis, names, read, before)

@@ -326,7 +326,7 @@ def mend(dataset: Path) -> None:
             members["files"][name] = {"bytes": len(body), "sha256": digest, "rows": rows}
         described = manifest.decode(json.dumps(members).encode())
         if round_ == 0:
-            files = {n: f for n, f in described.files.items() if n not in manifest.NAMES}
+            files = {n: f for n, f in described.files.items() if n not in manifest.DESCRIPTIONS}
             for name, body in manifest.documents(
                 msgspec.structs.replace(described, files=files)
             ).items():

@@ -44,7 +44,7 @@ ONCE_A_DAY = " Of one day one answer counts: what was asked today may be asked a
 
 
 class PollRun(Struct, frozen=True):
-    """The assistants to ask, perhaps what ``is_due``; ``is_simulated`` if --at sets the clock."""
+    """The assistants to ask, or what of theirs ``is_due``; ``is_simulated`` by --at."""
 
     session: PollSession
     assistants: Sequence[Assistant]

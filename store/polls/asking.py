@@ -128,7 +128,7 @@ def ask(pair: Pair, sender: Sender, charge: Charge) -> Reply | None:
 def read_result(
     assistant: Assistant, slug: str, question: str, result: Response, note: str
 ) -> Reply:
-    """Return the reply that one result of a batch is, to an ``assistant`` at the price of batches.
+    """Return one result of a batch as a reply; the ``assistant`` bears the prices of batches.
 
     It has no latency, which would be the queue's, and a cut-off answer is not asked for again.
     """

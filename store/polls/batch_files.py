@@ -1,7 +1,8 @@
 """The batches that are with their providers, each a file in ``DATA_DIR/batches``.
 
-A file is there from before anything is sent until all answers are in history. One that failed
-stays until one of its assistant goes well: it says since when its batches are paused.
+A file is there from before anything is sent until all answers are in history. That of a failed
+batch stays until a later one of the same assistant goes well: it says since when that assistant's
+batches are paused.
 """
 
 from collections import Counter
@@ -139,7 +140,7 @@ class BatchFiles:
         )
 
     def reserved(self, day: str, catalogue: Catalogue) -> Counter[str]:
-        """Return the micro-dollars of each assistant's open batches, and of those lost on a day."""
+        """Return the micro-dollars of each assistant's batches, open or failed on a day."""
         amounts: Counter[str] = Counter()
         for batch in self.all():
             if batch.is_open or str(batch.failed_at)[:10] == day:

@@ -53,7 +53,7 @@ class Clock:
     def fault(self) -> str | None:
         """Return why nothing may be sent by this clock, in a sentence; ``None`` while it fits.
 
-        After a ``Date`` that did not fit it must agree with that and the time since, for an hour.
+        For an hour after a ``Date`` that did not fit, it must agree with that and the time since.
         """
         now = self.now()
         if now < EARLIEST:

@@ -75,7 +75,7 @@ def take_turn(
 ) -> bool:
     """Wait for an assistant's lock, then take a turn; return ``False`` if stopped before that.
 
-    What becomes of it goes into the ``summary``, which has what the run spent on it already;
+    What becomes of it is added to the ``summary``, which has the earlier turns of the run;
     ``notify`` is called while somebody else has the lock.
 
     Raises:

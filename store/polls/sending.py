@@ -79,10 +79,10 @@ class RateLimiter:
 
 
 class Sender:
-    """Sends one assistant's requests, at most ``rpm`` in a minute; a set ``stop`` ends every wait.
+    """Sends one assistant's requests, at most ``rpm`` in a minute.
 
-    ``secret`` is taken out of what comes back. ``elapsed`` are the seconds of a clock that nobody
-    sets.
+    Setting ``stop`` ends every wait. ``secret`` is taken out of what comes back. ``elapsed``
+    returns monotonic seconds.
     """
 
     def __init__(  # noqa: PLR0913 - its edges, and what tests put in their place

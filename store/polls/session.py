@@ -42,7 +42,7 @@ WITHOUT_POLL = (IN_BATCH, SKIPPED, CANCELLED, ENDING)
 class Summary(Struct):
     """The outcomes of an assistant's questions in the turns so far.
 
-    ``outcomes`` counts them by name, ``reasons`` has the first sentence for each name. ``pause``
+    ``outcomes`` counts them, ``reasons`` has the first sentence for each outcome. ``pause``
     says why it is left alone, ``limit`` which spending limit is reached, ``fault`` what keeps it
     from being asked; ``usd`` is what its answers cost, ``unknown_usd`` what is taken for requests
     whose cost nobody knows. ``due`` counts pairs that were due, ``batched`` those of them that
@@ -62,11 +62,11 @@ class Summary(Struct):
     skipped: set[Key] = field(default_factory=set)
     wrong: list[str] = field(default_factory=list)
 
-    def count(self, name: str, reason: str | None = None) -> None:
+    def count(self, outcome: str, reason: str | None = None) -> None:
         """Count one question."""
-        self.outcomes[name] += 1
+        self.outcomes[outcome] += 1
         if reason:
-            self.reasons.setdefault(name, reason)
+            self.reasons.setdefault(outcome, reason)
 
     @property
     def is_over(self) -> bool:

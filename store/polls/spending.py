@@ -102,7 +102,7 @@ def check_cost(assistant: Assistant, reserved: int, reply: Reply) -> Reply:
     """Return the reply, noted if it cost more than the micro-dollars that were ``reserved``.
 
     One that cost over ``MAX_COST_FACTOR`` times as much is permanent: its assistant is paused,
-    since every other may cost as much. Counts without input are left out, as if there were none.
+    since every other may cost as much. A count of 0 input tokens is taken for no count at all.
     """
     if reply.tokens is None:
         return reply
@@ -150,12 +150,11 @@ def stored_spending(directory: Path, day: str) -> Counter[str]:
 class Budget:
     """The money that may still be spent: by all processes in a UTC day, and by this run.
 
-    Of both limits each assistant has one of ``parts``, by name, so that none is asked at the cost
-    of another; without it the whole is its own.
-    The day's sums stand in a file, changed under a lock, and are never taken to be less than what
-    is ``recorded`` of a day by assistant: in history, and reserved by open batches.
-    What a killed process had reserved stays taken that day. ``run_spent`` has the micro-dollars of
-    what this run sent.
+    ``parts`` are the assistants' shares of both limits, by name, so that none is asked at the cost
+    of another; one without a share may use the whole. The day's sums stand in a file, changed under
+    a lock, and are never taken to be less than what is ``recorded`` of a day by assistant: in
+    history, and reserved by open batches. What a killed process had reserved stays taken that day.
+    ``run_spent`` has the micro-dollars of what this run sent.
 
     Without ``daily_usd`` nothing is written; with it ``reserve``, ``available`` and ``reached``
     raise ``OSError`` where the sums cannot be used, so that nothing may be sent. ``settle`` never

@@ -148,7 +148,7 @@ class Draft:
         self._put(CATALOGUE, lines)
         for name, data in proof.items():
             self._put(name, data, data.count(b"\n"))
-        return self._described()
+        return self._write_description()
 
     def _fill_category(self, index: LineIndex) -> Iterator[tuple[int, Poll]]:
         """Write the lines of a category's files; yield each poll with its position."""
@@ -186,7 +186,7 @@ class Draft:
             if writer:
                 writer.add(row)
 
-    def _described(self) -> Manifest:
+    def _write_description(self) -> Manifest:
         """Write what describes the other files, the manifest, and the digests of all."""
         described = self._manifest()
         for name, body in manifest.documents(described).items():

@@ -111,7 +111,7 @@ def problems(directory: Path) -> list[Problem]:
 
 
 CARD, PACKAGE = "README.md", "datapackage.json"
-NAMES = (CARD, PACKAGE)
+DESCRIPTIONS = (CARD, PACKAGE)
 """The files that describe a dataset."""
 MEDIA_TYPES = {
     ".parquet": "application/vnd.apache.parquet",

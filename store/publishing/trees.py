@@ -96,7 +96,7 @@ class Tree:
         """
         ask = _asker(app)
         files: dict[str, Exported] = {}
-        for path in static_paths(app, snapshot):
+        for path in paths_to_export(app, snapshot):
             with ask(path, tag=self._tag(path)) as answer:
                 if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
                     raise TreeError(f"{path} cannot be made: {answer.status}")
@@ -201,7 +201,7 @@ LEFT_OUT = ("/api/v1/",)
 """Rules that are not exported: in a tree their path is a folder."""
 
 
-def static_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
+def paths_to_export(app: Flask, snapshot: Snapshot) -> Iterator[str]:
     """Yield every path that may have an answer without arguments."""
     computed = {experiment.slug for experiment in snapshot.summary.experiments}
     static = Path(app.root_path, "store/web/static")

@@ -14,7 +14,7 @@ from store import ledger
 from store.disk import read_regular
 from store.history import History
 from store.ledger import FOLDER, HEADS, LEDGER, Head, Ledger, LedgerEntry, LedgerError
-from store.line_codec import Stamp, decode_line, id_of, redaction_of, stamp, whole
+from store.line_codec import Stamp, decode_line, id_of, original_of, stamp, whole
 from store.publishing import formats, manifest, trees
 from store.publishing.dataset import CATALOGUE, Draft, Source, restore_catalogue
 from store.publishing.directories import SUMS
@@ -64,7 +64,7 @@ class CheckedLedger(Ledger):
     - ``entries``: by file, its entries since the newest accepted loss, each with the newest day
       that was closed before;
     - ``stamps``: by file, the stamps of its lines;
-    - ``unclosed``: the entries by which open lines would be closed;
+    - ``unclosed_entries``: the entries by which open lines would be closed;
     - ``redacted``: the ids of withheld lines, empty for one that was damaged;
     - ``damaged``: how many lines count nowhere;
     - ``instruments``: by instrument, the first line that names it;
@@ -74,7 +74,7 @@ class CheckedLedger(Ledger):
     head_lines: list[Head] = field(default_factory=list)
     entries: dict[str, list[tuple[LedgerEntry, str]]] = field(default_factory=dict)
     stamps: dict[str, list[Stamp]] = field(default_factory=dict)
-    unclosed: list[LedgerEntry] = field(default_factory=list)
+    unclosed_entries: list[LedgerEntry] = field(default_factory=list)
     redacted: list[str] = field(default_factory=list)
     damaged: int = 0
     instruments: dict[str, str] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class CheckedLedger(Ledger):
 
     def __str__(self) -> str:
         """Say how many lines and heads there are, and which are odd."""
-        present = self.provisional_head(self.unclosed)
+        present = self.provisional_head(self.unclosed_entries)
         counts = {
             "of open days": present.lines - present.closed,
             "withheld": len(self.redacted),
@@ -147,7 +147,7 @@ def check_file(
     entries = checked.entries.get(file, [])
     damage_accepted_to = max((entry.lines for entry, _ in entries if entry.accepted), default=0)
     for number, line in enumerate(lines, start=1):
-        if published and redaction_of(line):
+        if published and original_of(line):
             # A damaged line is published without its id.
             checked.redacted.append(id_of(line) if b'"id":"' in line else "")
             continue
@@ -174,7 +174,7 @@ def check_file(
         first = entry.lines
     _check_times(stamps[first:], first, checked.last_closed_day, where)
     checked.stamps[file] = stamps
-    checked.unclosed += checked.open_entries(file, stamps[first:])
+    checked.unclosed_entries += checked.open_entries(file, stamps[first:])
 
 
 def check_instruments(checked: CheckedLedger, files: Folder) -> None:

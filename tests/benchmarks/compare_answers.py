@@ -92,10 +92,10 @@ def write_worlds(home: Path) -> dict[str, Path]:
 
 def addresses(app: Flask, every: int) -> Iterator[str]:
     """Yield every address worth asking, one in ``every`` of those that are alike."""
-    from store.publishing.trees import moved_paths, static_paths  # noqa: PLC0415
+    from store.publishing.trees import moved_paths, paths_to_export  # noqa: PLC0415
 
     snapshot, seen = app.extensions["store"].snapshot, Counter[str]()
-    for path in (*static_paths(app, snapshot), *moved_paths(app, snapshot)):
+    for path in (*paths_to_export(app, snapshot), *moved_paths(app, snapshot)):
         kind = path.split("/")[1] + path.rpartition("/")[2].rpartition(".")[2][:4]
         seen[kind] += 1
         if path != "/healthz" and (seen[kind] % every == 0 or seen[kind] < 20):

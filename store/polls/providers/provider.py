@@ -161,9 +161,12 @@ def first_name(*candidates: Any) -> str | None:
     return next(filter(None, names), None)
 
 
-def counted(given: Any, produced: Any, searches: Any) -> Tokens | None:
-    """Return what was used, if tokens were counted; lists are added up without their gaps."""
-    totals = [_total(given), _total(produced)]
+def counted(sent: Any, produced: Any, searches: Any) -> Tokens | None:
+    """Return what was used, if tokens were counted.
+
+    Each is a count or a list of counts, of which missing ones are skipped.
+    """
+    totals = [_total(sent), _total(produced)]
     if None in totals:
         return None
     number = _total(searches)

@@ -109,7 +109,7 @@ class DataFiles:
                 "problems": dataset.problems,
                 "tables": tables.ALL,
                 "proof": (LEDGER, HEADS),
-                "describing": (*manifest.NAMES, "catalogue.jsonl"),
+                "describing": (*manifest.DESCRIPTIONS, "catalogue.jsonl"),
                 "cite": manifest.cite_as(own) if own else None,
                 "json_ld": manifest.json_ld(own, at) if own else None,
             }
