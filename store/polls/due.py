@@ -94,7 +94,7 @@ def lacking(site: Site, state: PairState | None, now: datetime | None = None) ->
 def due_at(site: Site, state: PairState | None) -> datetime:
     """Return the time from which a pair is due again.
 
-    At once without a poll, after an interrupted one, and after an answer whose series takes more;
+    At once without a poll, after an interrupted one, and after an answer whose series lacks more;
     soon after failures of the connection or account, later with each in a row; else after the
     regular interval.
     """

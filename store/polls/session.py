@@ -142,7 +142,7 @@ class PollSession:
     def share_among(
         self, assistants: Iterable[Assistant], state: PollingState, time: datetime
     ) -> None:
-        """Divide spending limits among those that can be asked by then, for equally many questions.
+        """Divide spending limits among those that can be asked by then: equally many questions each.
 
         They take categories in the same order, too: else one-sided rankings would follow.
         """

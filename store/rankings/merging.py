@@ -62,7 +62,7 @@ class LoggedAnswer(Struct, frozen=True, gc=False):
 
 
 class ResolvedAnswer(LoggedAnswer, frozen=True, gc=False):
-    """An answer with its texts; ``products`` are those of the poll's ranking."""
+    """An answer with its texts; ``products`` has one for each pick of the poll, repeats too."""
 
     poll: Poll
     products: tuple[ProductId, ...]
