@@ -142,7 +142,7 @@ class PollSession:
     def share_among(
         self, assistants: Iterable[Assistant], state: PollingState, time: datetime
     ) -> None:
-        """Divide spending limits among those that can be asked by then: equally many questions each.
+        """Divide spending limits so that all who can be asked by then get as many questions.
 
         They take categories in the same order, too: else one-sided rankings would follow.
         """
