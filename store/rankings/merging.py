@@ -19,7 +19,7 @@ PLACES = 5
 """Ranks of an answer that count: the question asks for five picks at most."""
 
 TAKEOVER_DAYS = 7
-"""Days after which a new wording takes over regardless: as long as a default interval."""
+"""Days after which a new wording takes over regardless: the default of ``poll_every_days``."""
 
 ProductsByRank = tuple["ProductId | None", ...]
 """The products of an answer from rank 1; ``None`` where a product is named a second time."""
