@@ -115,6 +115,11 @@ class Catalogue(Struct, frozen=True):
         return self.unusable.get(f"{folder}/{slug}.json") or self.unusable.get(folder)
 
     @property
+    def renamed(self) -> dict[str, str]:
+        """The present slug of every category that had another one."""
+        return {old: slug for slug, item in self.categories.items() for old in item.former_slugs}
+
+    @property
     def former_names(self) -> dict[str, str]:
         """The present name of every assistant that had another one."""
         return {former: a.name for a in self.assistants for former in a.former_names}
@@ -234,7 +239,7 @@ class Files:
         disputes = {claim: [*self._dispute(claim, contested[claim])] for claim in contested}
         problems += [problem for dispute in disputes.values() for problem in dispute]
         unowned = {claim: disputes[claim][0] for claim in disputes if claim not in self._loaded}
-        return Catalogue(
+        catalogue = Catalogue(
             site=site or Site(version=1, name="Consensus"),
             assistants=models.models if models else (),
             categories=self._folder("categories", Category, contested),
@@ -244,11 +249,13 @@ class Files:
             words=words.words if words else (),
             words_from=words.source if words else "",
             withheld=withheld.withheld if withheld else {},
-            problems=tuple(sorted(problems)),
+            problems=tuple(problems),
             topics=topics.topics if topics else (),
             instruments=self._folder("instruments", Instrument, contested),
             unusable={**self._unusable(), **unowned},
         )
+        problems += self._unknown_in_topics(catalogue)
+        return replace(catalogue, problems=tuple(sorted(problems)))
 
     def _unusable(self) -> dict[str, Problem]:
         """Return the problem of each file without a version in use and of each unlisted folder.
@@ -293,6 +300,21 @@ class Files:
                 yield self.problem_at("models.json", place, _UNSAID)
             if assistant.api != "sample" and site.sample:
                 yield self.problem_at("models.json", place, _WRONGLY_SAID, "warning")
+
+    def _unknown_in_topics(self, catalogue: Catalogue) -> Iterator[Problem]:
+        """Yield a problem for each slug in topics.json that no category has."""
+        renamed = catalogue.renamed
+        listed = [
+            (("topics", i, "parts", j, "categories", k), slug)
+            for i, topic in enumerate(catalogue.topics)
+            for j, part in enumerate(topic.parts)
+            for k, slug in enumerate(part.categories)
+        ]
+        for path, slug in listed:
+            if slug not in catalogue.categories and not catalogue.fault_of("categories", slug):
+                hint = f'it is called "{renamed[slug]}" now' if slug in renamed else "take it out"
+                message = f'no category has the slug "{slug}"; {hint}'
+                yield self.problem_at(TOPICS, path, message, "warning")
 
     def _dispute(self, claim: str, places: Mapping[str, JsonPath]) -> Iterator[Problem]:
         """Yield a problem for each file that claims a slug, as its own or a former one."""

@@ -225,8 +225,7 @@ def summarise(
     by_slug = sorted(named.values(), key=attrgetter("slug"))
     redirects = {
         former: slug
-        for slug, category in catalogue.categories.items()
-        for former in category.former_slugs
+        for former, slug in catalogue.renamed.items()
         if former not in catalogue.categories
     }
     searched = (

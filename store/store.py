@@ -20,7 +20,7 @@ from store.files import Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
 from store.line_codec import redacted
 from store.rankings.names import Names, Spelling
-from store.records import TOPICS, Poll, Problem
+from store.records import Poll, Problem
 from store.snapshot import Snapshot, derive
 
 log = logging.getLogger(__name__)
@@ -161,7 +161,6 @@ class Store:
         self._contradictions = (
             *name_clashes(following.names, self._files),
             *find_unknown_withheld(following.unknown_withheld, self._files),
-            *find_unknown_in_topics(catalogue, self._files),
         )
 
     def _log_new_problems(self) -> None:
@@ -202,24 +201,6 @@ def find_unknown_withheld(ids: Iterable[str], files: Files) -> Iterator[Problem]
     for id_ in ids:
         message = f"no poll in history has the id {id_}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
-
-
-def find_unknown_in_topics(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
-    """Yield a problem for each slug in topics.json that no category has."""
-    renamed = {old: new for new, item in catalogue.categories.items() for old in item.former_slugs}
-    for path, slug in list_topic_slugs(catalogue):
-        if slug not in catalogue.categories and not catalogue.fault_of("categories", slug):
-            hint = f'it is called "{renamed[slug]}" now' if slug in renamed else "take it out"
-            message = f'no category has the slug "{slug}"; {hint}'
-            yield files.problem_at(TOPICS, path, message, "warning")
-
-
-def list_topic_slugs(catalogue: Catalogue) -> Iterator[tuple[JsonPath, str]]:
-    """Yield every slug that topics list, and where."""
-    for i, topic in enumerate(catalogue.topics):
-        for j, part in enumerate(topic.parts):
-            for k, slug in enumerate(part.categories):
-                yield ("topics", i, "parts", j, "categories", k), slug
 
 
 def _tell_edits(before: Snapshot, after: Snapshot) -> None:

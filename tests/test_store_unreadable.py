@@ -207,12 +207,16 @@ def test_pages_of_a_broken_history_show_what_is_known(app: Flask, store: Store, 
     """A ranking without what is new in it, a product without these answers, which it says."""
     poll_elsewhere(data)
     store.reload()
+    client = app.test_client()
+    assert "What changed since" in client.get("/best/crm-software").text
     (data / "history" / FILE).write_bytes(b"")
     store.reload()
-    client = app.test_client()
-    assert client.get("/best/crm-software").status_code == 200
+    assert "What changed since" not in client.get("/best/crm-software").text
     told = "Not listed, for their history cannot be read just now: Best crm-software."
-    assert told in client.get("/product/hubspot/polls").text
+    evidence = client.get("/product/hubspot/polls").text
+    assert told in evidence
+    assert "2 of 4 answers" in evidence
+    assert "The newest" not in evidence
 
 
 def test_a_withheld_poll_of_a_history_that_cannot_be_read_is_not_called_unknown(

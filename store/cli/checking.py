@@ -20,7 +20,7 @@ from store.publishing import manifest
 from store.rankings.names import Names
 from store.rankings.sentences import plural
 from store.records import Problem
-from store.store import find_unknown_in_topics, name_clashes
+from store.store import name_clashes
 
 
 @click.command()
@@ -117,7 +117,6 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     yield from checks.check_assistants(catalogue, files)
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
-    yield from find_unknown_in_topics(catalogue, files)
     yield from manifest.problems(directory)
     yield from _unpolled(directory)
     with suppress(OSError):  # `flask poll` says what cannot be read

@@ -25,7 +25,7 @@ from store.rankings.sentences import listed, plural, some
 from store.records import TOPICS, Assistant, Poll, Problem, Severity, Site
 from store.search.words import words_of
 from store.snapshot import Snapshot, derive
-from store.store import find_unknown_withheld, list_topic_slugs
+from store.store import find_unknown_withheld
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
@@ -92,10 +92,9 @@ def _without_situations(catalogue: Catalogue) -> Iterator[Problem]:
 
 def _topics(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     """Yield categories in no topic; none without topics."""
-    categories = catalogue.categories
-    renamed = {old: slug for slug, item in categories.items() for old in item.former_slugs}
-    listed_slugs = {renamed.get(slug, slug) for _, slug in list_topic_slugs(catalogue)}
-    for slug in sorted(categories.keys() - listed_slugs) if catalogue.topics else ():
+    parts = (part for topic in catalogue.topics for part in topic.parts)
+    listed = {catalogue.renamed.get(slug, slug) for part in parts for slug in part.categories}
+    for slug in sorted(catalogue.categories.keys() - listed) if catalogue.topics else ():
         message = f"the category is in no topic; list it in a part of {TOPICS}"
         yield files.problem_at(f"categories/{slug}.json", (), message, "warning")
 
@@ -132,10 +131,8 @@ def check_history(
     yield from _future_polls(ahead, polled, now, "notice" if catalogue.site.sample else "error")
     yield from find_unknown_withheld(catalogue.withheld.keys() - ids, files)
     yield from _without_text(named, catalogue)
-    is_known = all(problem.file != "site.json" for problem in catalogue.governing_errors)
-    contradiction = category_history.undeclared_sample(of_samples, catalogue.site)
-    if contradiction and is_known:
-        yield contradiction
+    if all(problem.file != "site.json" for problem in catalogue.governing_errors):
+        yield from filter(None, [category_history.undeclared_sample(of_samples, catalogue.site)])
     yield from _retired(models, catalogue)
     never = [slug for slug in catalogue.categories if not any(map(newest.get, files_of[slug]))]
     if never:

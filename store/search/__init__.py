@@ -219,17 +219,13 @@ class Index:
         categories: dict[str, float] = {}
         brands: dict[str, float] = {}
         has_no_head = is_sure = True
-        whole: list[str] = []
+        rated: list[Rating] = []
         sides = [words for text in VERSUS.split(query) if (words := words_of(text))]
         for words in sides:  # each side of "X vs Y" is searched for alone
             ratings = _rate(words, arrays.categories)
             has_no_head = not ratings or ratings[0].query.head is None
             things = _hits(ratings, CATEGORY_CUT)
-            whole += [
-                rating.title.slug
-                for rating in ratings
-                if rating.title_coverage == 1 and rating.coverage >= MIN_COVERAGE_TO_RELATE
-            ]
+            rated += ratings
             names = _hits(_rate(words, arrays.brands), BRAND_CUT, ratings)
             is_sure = is_sure and max((*things.values(), *names.values()), default=0) >= LIKELY
             _take_best(categories, things)
@@ -246,8 +242,13 @@ class Index:
         related: list[str] = []
         likeness: Likeness | None = {}
         if max((*categories.values(), *brands.values()), default=0) < LIKELY:
-            candidates = dict.fromkeys([*whole, *near.relative_scores])
-            related = [slug for slug in candidates if slug not in categories]
+            whole = [
+                rating.title.slug
+                for rating in rated
+                if rating.title_coverage == 1 and rating.coverage >= MIN_COVERAGE_TO_RELATE
+            ]
+            nearest = dict.fromkeys([*whole, *near.relative_scores])
+            related = [slug for slug in nearest if slug not in categories]
             if sum(word not in FILLERS for word in words) == 1:
                 related = []  # one word alone is near to nothing: a lawyer buys no shoes for one
             if compare and (related or categories):  # where words find nothing, a model may not

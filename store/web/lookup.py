@@ -42,7 +42,7 @@ _ASKING = frozenset({
     "are", "best", "can", "do", "does", "how", "is", "should", "the", "what", "which", "who", "why",
 })  # fmt: skip
 """Words with which a question begins, in upper case as well."""
-_BEFORE_NAMES = _ASKING | {
+_LEADING_WORDS = _ASKING | {
     "I", "a", "an", "better", "buy", "choose", "could", "get", "help", "i", "it", "me", "my",
     "need", "one", "pick", "to", "use", "want", "we",
 }  # fmt: skip
@@ -326,7 +326,7 @@ def unknown_names(query: str, view: View) -> list[str]:
         return []
     if (start := sides[0].split()[:1]) and start[0].lower() in _ASKING:
         sides[0] = sides[0][0].lower() + sides[0][1:]
-    names = [" ".join(dropwhile(_BEFORE_NAMES.__contains__, side.split())) for side in sides]
+    names = [" ".join(dropwhile(_LEADING_WORDS.__contains__, side.split())) for side in sides]
     # What is longer is a sentence, what begins in lower case a word, what is ranked a thing.
     names = [
         n for n in names if len(n.split()) <= _MOST_WORDS_OF_NAME and re.match(r"\S*[A-Z\d]", n)

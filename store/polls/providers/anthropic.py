@@ -44,10 +44,8 @@ class AnthropicQueue(wire.Queue):
         """Yield each line's result; an error is the whole body that comes with its status."""
         odd = wire.no_answer("http", "The provider's batch gave a result of no known kind.")
         for line in filter(None, map(wire.read_object, body.splitlines())):
-            identifier, result = (
-                wire.as_text(line.get("custom_id")),
-                wire.as_object(line.get("result")),
-            )
+            identifier = wire.as_text(line.get("custom_id"))
+            result = wire.as_object(line.get("result"))
             kind = wire.as_text(result.get("type"))
             if kind == "succeeded":
                 yield identifier, wire.as_response(200, result.get("message"))

@@ -50,9 +50,8 @@ class Gemini(wire.Provider):
     def tier(self, envelope: dict[str, Any], response: wire.Response) -> str | None:
         """Return the tier of the header or, without one, of the counts."""
         usage = wire.as_object(envelope.get("usageMetadata"))
-        tier = response.headers.get("x-gemini-service-tier") or wire.as_text(
-            usage.get("serviceTier")
-        )
+        reported = wire.as_text(usage.get("serviceTier"))
+        tier = response.headers.get("x-gemini-service-tier") or reported
         return tier.lower() or None
 
     def tokens(self, envelope: dict[str, Any]) -> wire.Tokens | None:

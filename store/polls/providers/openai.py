@@ -57,9 +57,7 @@ class OpenAIQueue(wire.Queue):
         status = wire.as_text(described.get("status"))
         files = map(wire.path_id, (described.get("output_file_id"), described.get("error_file_id")))
         errors = wire.as_objects(wire.as_object(described.get("errors")).get("data"))
-        words = (
-            [wire.as_text(errors[0].get(name)) for name in ("code", "message")] if errors else []
-        )
+        words = [wire.as_text(e.get(name)) for e in errors[:1] for name in ("code", "message")]
         present = tuple(dict.fromkeys(filter(None, files)))
         has_failed = status == "failed" and not present
         return wire.RemoteBatch(

@@ -59,14 +59,15 @@ def product(view: View, query: ProductQuery) -> dict[str, Any]:
 )
 def product_polls(view: View, query: ProductQuery) -> dict[str, Any]:
     """Show the newest polls that named a product."""
-    profile = lookup.product(view, query.slug)
-    snapshot = view.snapshot
-    unreadable = [slug for slug in sorted(profile.categories) if snapshot.is_unreadable(slug)]
-    titles = [snapshot.aggregates[slug].category.title for slug in unreadable]
+    profile, snapshot = lookup.product(view, query.slug), view.snapshot
     return {
         "product": profile,
         "mentions": product_mentions(view, profile),
-        "unreadable": titles,
+        "unreadable": [
+            snapshot.aggregates[slug].category.title
+            for slug in sorted(profile.categories)
+            if snapshot.is_unreadable(slug)
+        ],
     }
 
 
