@@ -150,7 +150,7 @@ class Files:
         if settled:
             listing = self._debounce(listing, seen)
         files = {
-            name: self._look(name, signature, settled=settled)
+            name: self._load_if_changed(name, signature, settled=settled)
             for name, signature in sorted(listing.files.items())
         }
         loaded = {name: file for name, file in files.items() if file}
@@ -182,7 +182,7 @@ class Files:
         # A folder that is renamed by mistake must take nothing off the air.
         for folder in ("", *FOLDERS):
             try:
-                present, warnings = _look_into(self._directory, folder)
+                present, warnings = _list_folder(self._directory, folder)
             except OSError as error:
                 if not folder and self._catalogue is None:
                     message = f"the data directory {self._directory} cannot be read"
@@ -211,7 +211,9 @@ class Files:
         others = [name for name in loaded if files.get(name) != seen.get(name)]
         return replace(listing, files=settled | {name: loaded[name].signature for name in others})
 
-    def _look(self, name: str, signature: Signature, *, settled: bool) -> LoadedFile | None:
+    def _load_if_changed(
+        self, name: str, signature: Signature, *, settled: bool
+    ) -> LoadedFile | None:
         """Return a file as it is now; with ``settled``, as it was if it is just being written."""
         before = self._loaded.get(name)
         if before and before.signature == signature:
@@ -376,7 +378,7 @@ class Listing(Struct, frozen=True):
     unlisted: tuple[str, ...]
 
 
-def _look_into(directory: Path, folder: str) -> tuple[dict[str, Signature], list[Problem]]:
+def _list_folder(directory: Path, folder: str) -> tuple[dict[str, Signature], list[Problem]]:
     """Return the data files in a folder, and a warning about each entry that may be meant as one.
 
     Raises:

@@ -137,7 +137,7 @@ class History:
         Raises:
             HistoryError: the directory is there and cannot be looked into.
         """
-        self._look_at_ledger()
+        self._reload_ledger()
         signatures: dict[str, Signature | None] = dict.fromkeys(self._remembered())
         try:
             with suppress(FileNotFoundError), os.scandir(self._directory) as entries:
@@ -157,7 +157,7 @@ class History:
         A file that cannot be read, or has lost lines, gives a log of its problem without polls.
         """
         if self._proof_signatures is None:
-            self._look_at_ledger()
+            self._reload_ledger()
         if self.fault and self._proof_signatures is None:
             return Log(slug, problems=(self.fault,))
         known = self._known.get(slug)  # first: another thread may append and read meanwhile
@@ -196,7 +196,7 @@ class History:
         """Return the slugs of history files that held lines, by the ledger or as read before."""
         return {file for file, entry in self.ledger.newest.items() if entry.lines} | {*self._known}
 
-    def _look_at_ledger(self) -> None:
+    def _reload_ledger(self) -> None:
         """Read the ledger if it changed; the one that was known before stays if it is damaged."""
         home = self._directory.parent / FOLDER
         files = (signature_at(home / LEDGER), signature_at(home / HEADS))
@@ -328,7 +328,7 @@ class History:
             raise HistoryError(f"{path.name}: an earlier write failed; restart after a disk check")
         try:
             with self._proof.locked(shared=True):
-                self._look_at_ledger()
+                self._reload_ledger()
                 if self.fault:
                     raise HistoryError(str(self.fault))
                 yield

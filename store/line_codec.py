@@ -16,10 +16,9 @@ from functools import lru_cache
 import msgspec
 from msgspec import UNSET
 
-from store.records import MAX_NAME, Poll, Withholding
+from store.records import MAX_NAME, MOST_PICKS, Poll, Withholding
 from store.text import DOMAIN_PATTERN, clean
 
-MOST_PICKS = 5
 SHOWN_OF_WITHHELD = (
     "v", "id", "slug", "model", "polled_at", "question", "served_model", "request_id", "web_search",
     "instrument", "usage", "latency_ms", "cooldown_until", "crc",

@@ -18,6 +18,8 @@ from store.text import DOMAIN_PATTERN, MAX_SLUG, NEVER_NEEDED, SLUG_PATTERN, URL
 
 MAX_NAME = 120
 """Characters of a product's name that a poll can bring."""
+MOST_PICKS = 5
+"""Picks of an answer at most: so many are asked for."""
 
 _NO_MORE = r"(?!\n)"  # in Python "$" also fits before a last line feed
 _INVISIBLE = r"\x00-\x1f\x7f-\x9f\u2028\u2029" + NEVER_NEEDED
@@ -101,9 +103,9 @@ class DataFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Site(DataFile, frozen=True, kw_only=True):
     """``site.json``: the service's own name and rules. Ages are in days, money in US dollars.
 
-    ``samples_per_round`` is how many answers a round takes from each assistant in each category,
-    ``samples_at_first`` at least how many from one that is new there, or after its question or
-    served model changed.
+    ``samples_per_round`` is how many answers a series takes: those of one assistant in one category
+    that are each less than ``poll_every_days`` after the one before. ``samples_at_first`` is how
+    many it takes at least where the assistant, its question or its served model is new there.
     """
 
     name: Line

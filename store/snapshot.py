@@ -207,7 +207,7 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
     is_same = old.catalogue is catalogue and old.ledger is ledger and old.histories == histories
     if before and is_same:
         return before
-    product_stats = _product_stats(histories)
+    product_stats = _stats_by_product(histories)
     profiles, slugs = _products(old, catalogue, product_stats)
     snapshot = replace(
         old,
@@ -280,7 +280,7 @@ def _histories(
     return histories
 
 
-def _product_stats(
+def _stats_by_product(
     histories: Mapping[str, CategoryHistory],
 ) -> dict[ProductId, dict[str, ProductStats]]:
     """Return by product and category what polls say of each product."""

@@ -5,8 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from store.rankings import runs
-from store.records import MAX_SAMPLES, Assistant, Category, Problem, Product, Site, Withheld
+from store.records import Assistant, Category, Problem, Product, Site, Withheld
 from store.text import is_slug
 
 
@@ -103,11 +102,6 @@ def test_poll_ids_are_sixteen_hex_digits() -> None:
     withholding = {"reason": "x", "date": "2026-11-20"}
     assert takes(Withheld, withheld={"0123456789abcdef": withholding})
     assert not takes(Withheld, withheld={"0123456789ABCDEF": withholding})
-
-
-def test_a_round_takes_no_more_than_certainty_looks_at() -> None:
-    """An answer beyond the window would be paid for and push out one that counts."""
-    assert runs.WINDOW_ANSWERS == MAX_SAMPLES
 
 
 def test_what_is_not_written_has_the_documented_default() -> None:

@@ -20,6 +20,7 @@ from store.polls.spending import missing_prices
 from store.rankings import curation, merging
 from store.rankings import names as naming
 from store.rankings.curation import NameResolution
+from store.rankings.mention_trends import TREND_WINDOW
 from store.rankings.products import ProductProfile
 from store.rankings.sentences import listed, plural, some
 from store.records import TOPICS, Assistant, Poll, Problem, Severity, Site
@@ -29,9 +30,9 @@ from store.store import find_unknown_withheld
 
 _NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
-_LONGEST_ROUND = 7  # days: with more between polls, no pair is polled in both windows of a trend
-_NAMED = 5  # slugs that a message spells out
-_SHOWN = 3  # names, or places of one, that it does
+_LONGEST_INTERVAL = TREND_WINDOW.days  # with more, no pair is polled in both windows of a trend
+_SLUGS_SHOWN = 5
+_NAMES_SHOWN = 3  # of names, and of places of one
 _BARE = 10  # categories without situations that are told: of fewer, a reader sees all at once
 _UNKNOWN = "unknown"  # the newest poll of a file that cannot be read, or that lost some
 
@@ -54,10 +55,10 @@ def check_catalogue(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     yield from _misleading_aliases(catalogue, files)
     yield from _without_situations(catalogue)
     site = catalogue.site
-    if site.poll_every_days > _LONGEST_ROUND:
+    if site.poll_every_days > _LONGEST_INTERVAL:
         message = (
-            f"poll_every_days is {site.poll_every_days}: above {_LONGEST_ROUND} nothing is polled "
-            "in both weeks of a trend, and every trend is insufficient"
+            f"poll_every_days is {site.poll_every_days}: above {_LONGEST_INTERVAL} nothing is "
+            "polled in both weeks of a trend, and every trend is insufficient"
         )
         yield files.problem_at("site.json", ("poll_every_days",), message, "warning")
 
@@ -81,7 +82,7 @@ def _without_situations(catalogue: Catalogue) -> Iterator[Problem]:
     """
     bare = sorted(slug for slug, item in catalogue.categories.items() if not item.situations)
     if len(bare) >= _BARE:
-        shown = ", ".join(bare[:_NAMED]) + (", \u2026" if bare[_NAMED:] else "")
+        shown = ", ".join(bare[:_SLUGS_SHOWN]) + (", \u2026" if bare[_SLUGS_SHOWN:] else "")
         message = (
             f"{len(bare):,} of {len(catalogue.categories):,} categories have no situations "
             f"({shown}): of questions in other words than a title's, 4 of 10 find the right one "
@@ -230,7 +231,7 @@ def _rewording(
 
 def _counted(slugs: list[str]) -> str:
     """Return a count of slugs with its verb, the first few by name: ``3 slugs (a, b, c) have``."""
-    shown = ", ".join(slugs[:_NAMED]) + (", …" if len(slugs) > _NAMED else "")
+    shown = ", ".join(slugs[:_SLUGS_SHOWN]) + (", …" if len(slugs) > _SLUGS_SHOWN else "")
     return f"1 slug ({shown}) has" if len(slugs) == 1 else f"{len(slugs):,} slugs ({shown}) have"
 
 
@@ -249,14 +250,14 @@ def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
         groups[resolution.product, resolution.rule].append(resolution)
     for (slug, rule), resolutions in groups.items():
         taken = [
-            f'"{resolution.spelling}" ({some(resolution.places, _SHOWN)})'
+            f'"{resolution.spelling}" ({some(resolution.places, _NAMES_SHOWN)})'
             for resolution in sorted(resolutions, key=lambda m: (-len(m.places), m.spelling))
         ]
         addresses = sorted({naming.slug(resolution.spelling) for resolution in resolutions})
         message = (
-            f'takes in {some(taken, _SHOWN)} by the rule "{rule}": what is the same product '
+            f'takes in {some(taken, _NAMES_SHOWN)} by the rule "{rule}": what is the same product '
             "belongs in aliases; what is not, by its address, in not_same_as "
-            f"({some(addresses, _SHOWN)})"
+            f"({some(addresses, _NAMES_SHOWN)})"
         )
         yield files.problem_at(f"products/{slug}.json", ("name",), message, "notice")
 
@@ -273,7 +274,7 @@ def _detached(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
 
 def _uses(product: ProductProfile) -> str:
     """Return how often and where a product is named."""
-    return f"{plural(product.mentions, 'poll')} in {some(product.categories, _SHOWN)}"
+    return f"{plural(product.mentions, 'poll')} in {some(product.categories, _NAMES_SHOWN)}"
 
 
 def check_assistants(catalogue: Catalogue, files: Files) -> Iterator[Problem]:

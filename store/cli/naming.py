@@ -15,7 +15,7 @@ from store.records import Product
 from store.snapshot import Snapshot
 from store.store import Store
 
-_SHOWN = 5  # categories that a line spells out
+_CATEGORIES_SHOWN = 5  # categories that a line spells out
 
 
 @click.group("names")
@@ -68,7 +68,7 @@ def _explained(resolution: NameResolution, snapshot: Snapshot) -> Iterator[str]:
     where = _path(resolution.product) if file else "a product of its own, in no file"
     yield f"{resolution.spelling}: {name} ({where})"
     yield f"rule: {resolution.rule}"
-    yield f"in: {some(resolution.places, _SHOWN)}"
+    yield f"in: {some(resolution.places, _CATEGORIES_SHOWN)}"
     yield f"key: {names.key(resolution.spelling)}"
     yield f"/product/{profile.slug}, {_uses(profile)}" if profile else "named in no successful poll"
 
@@ -98,7 +98,7 @@ def _json(value: object) -> str:
 
 
 def _uses(product: ProductProfile) -> str:
-    return f"named {product.mentions}x in {some(product.categories, _SHOWN)}"
+    return f"named {product.mentions}x in {some(product.categories, _CATEGORIES_SHOWN)}"
 
 
 def _path(slug: str) -> str:

@@ -23,7 +23,7 @@ from store.rankings.runs import AnswerLog
 Direction = Literal["new", "insufficient", "up", "down", "flat"]
 
 TREND_WINDOW = dt.timedelta(days=7)
-"""One polling round at the default ``poll_every_days``."""
+"""One polling interval at the default ``poll_every_days``."""
 _DAY = dt.timedelta(days=1)
 MIN_CELLS = 8
 """Cells under which a trend is ``insufficient``; `/methodology` tells it."""

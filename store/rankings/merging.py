@@ -12,11 +12,11 @@ from typing import Generic, Self, TypeVar
 from msgspec import Struct
 
 from store.rankings.names import ProductId, Spelling
-from store.records import Category, Pick, Poll, Site
+from store.records import MOST_PICKS, Category, Pick, Poll, Site
 from store.text import rfc3339
 
-PLACES = 5
-"""Ranks of an answer that count: the question asks for five picks at most."""
+PLACES = MOST_PICKS
+"""Ranks of an answer that count: all that it may have."""
 
 TAKEOVER_DAYS = 7
 """Days after which a new wording takes over regardless: the default of ``poll_every_days``."""
@@ -105,7 +105,10 @@ A = TypeVar("A", bound=LoggedAnswer)
 
 
 class Counted(Struct, Generic[A], frozen=True, gc=False):
-    """An answer that counts towards the ranking; stale when it lags far behind the newest."""
+    """An answer that counts towards the ranking.
+
+    It is ``stale`` if it is over ``stale_after_days`` older than the newest that counts.
+    """
 
     answer: A
     stale: bool
@@ -150,7 +153,7 @@ class Wording(Struct, Generic[A], frozen=True):
     first_at: str
 
 
-class WordingCandidate(Struct, Generic[A], frozen=True):
+class EligibleWording(Struct, Generic[A], frozen=True):
     """A wording that a ranking may rest on, with the answers to it that count.
 
     ``newest`` is the time of the newest of them.
@@ -190,25 +193,25 @@ class Wordings(Generic[A]):
 
 def standing_wording(
     wordings: Sequence[Wording[A]], newest: str | None, models: Sequence[str], site: Site
-) -> WordingCandidate[A] | None:
+) -> EligibleWording[A] | None:
     """Return the wording that a ranking rests on; ``None`` where no configured model answered any.
 
     An older one stands until every model counted for it has answered the newer one, or
     until ``newest``, the time of the category's newest answer, is seven days after the newer one's
     first answer.
     """
-    standing: WordingCandidate[A] | None = None
+    standing: EligibleWording[A] | None = None
     # Oldest first: each takes over from the one before, if it may.
     for wording in reversed(wordings):
-        candidate = eligible_answers(wording, models, site)
+        candidate = eligible_wording(wording, models, site)
         if candidate and (standing is None or _takes_over(wording, standing, newest)):
             standing = candidate
     return standing
 
 
-def eligible_answers(
+def eligible_wording(
     wording: Wording[A], models: Sequence[str], site: Site
-) -> WordingCandidate[A] | None:
+) -> EligibleWording[A] | None:
     """Return a wording with those of its answers that count; ``None`` without any.
 
     They are those of configured models that are not too old, in the configured order. Ages
@@ -226,10 +229,10 @@ def eligible_answers(
         for answer in sorted(present, key=lambda answer: models.index(answer.model))
         if answer.polled_at >= counted_since
     ]
-    return WordingCandidate(wording.question, tuple(answers), newest)
+    return EligibleWording(wording.question, tuple(answers), newest)
 
 
-def _takes_over(wording: Wording[A], standing: WordingCandidate[A], newest: str | None) -> bool:
+def _takes_over(wording: Wording[A], standing: EligibleWording[A], newest: str | None) -> bool:
     if all(answer.model in wording.latest for answer in standing.answers):
         return True
     return newest is not None and wording.first_at <= _days_before(newest, TAKEOVER_DAYS)

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from store.rankings.merging import PLACES, LoggedAnswer, RunKey, points
 from store.rankings.names import ProductId
+from store.records import MAX_SAMPLES
 
 DAY = 86_400
 """Seconds of a day."""
@@ -26,7 +27,7 @@ DAY = 86_400
 MAX_DAYS = 260
 """Days of a run that count, the newest: five years of weeks, or a year of working days."""
 
-WINDOW_ANSWERS = 5
+WINDOW_ANSWERS = MAX_SAMPLES
 """Answers of a run that presence and overlap look at: at one a week they span a month."""
 
 MOST_PRODUCTS = 0xFFFF

@@ -1,6 +1,7 @@
-"""Rankings as of a past day: only what was there then; all else, names too, is as of today.
+"""Rankings as of a past day: only what was there then; all else is as of today.
 
-Why: store/README.md, As of.
+A ranking holds ids of products; their names, those of today, are put in by ``View.name``. Why:
+store/README.md, As of.
 """
 
 from collections.abc import Callable, Sequence

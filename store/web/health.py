@@ -25,9 +25,9 @@ from store.web.lookup import check_history
 
 UNSEEN_AFTER = 60
 """Seconds without a look at the files after which what is served may be old."""
-SHOWN = 100
+PROBLEMS_SHOWN = 100
 """Problems that are listed."""
-QUOTED = 3
+ERRORS_QUOTED = 3
 """Errors that the reason itself names: a further one is then another reason."""
 
 
@@ -127,7 +127,7 @@ def examine(
         export_age=None if exported_at is None else int(now - exported_at),
         damage=Damage(len(damaged), sum(map(len, damaged))),
         problem_count=len(problems),
-        problems=tuple(map(str, problems[:SHOWN])),
+        problems=tuple(map(str, problems[:PROBLEMS_SHOWN])),
         history=snapshot.provisional_head,
     )
 
@@ -136,7 +136,7 @@ def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[str]:
     """Yield why what is served is not what the files say, if so."""
     errors = [str(problem) for problem in problems if problem.severity == "error"]
     if errors:
-        some = "; ".join(errors[:QUOTED]) + ("; …" if len(errors) > QUOTED else "")
+        some = "; ".join(errors[:ERRORS_QUOTED]) + ("; …" if len(errors) > ERRORS_QUOTED else "")
         yield f"The data has {len(errors)} error{'s' if len(errors) > 1 else ''}: {some}"
     if looked_ago >= UNSEEN_AFTER:
         yield f"The files were last looked at {looked_ago} seconds ago; restart the server."

@@ -168,7 +168,7 @@ class SearchQuery(Query, frozen=True, kw_only=True):
     q: Annotated[
         Text,
         doc(
-            "A category topic or a brand name, 1 to 200 characters after trimming.",
+            f"A category topic or a brand name, 1 to {MAX_QUERY} characters after trimming.",
             extra={"missing": "is missing or blank; give a topic or a brand name."},
         ),
     ]

@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 
 from store.rankings.sentences import day_in_words, level_in_words, number_in_words
 from store.text import DOMAIN_PATTERN
+from store.web.queries import MAX_QUERY
 from store.web.view import View
 
 STATIC = Path(__file__).parent / "static"
@@ -80,6 +81,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         auto_reload=False,
     )
+    templates.globals["max_query"] = MAX_QUERY
     templates.filters |= {
         "website": website,
         "markdown": markdown,

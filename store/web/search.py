@@ -6,10 +6,11 @@ from urllib.parse import urlencode
 from store.rankings import sentences
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.products import ProductProfile
-from store.search import Hit, Hits, Label
+from store.search import MOST_RELATED, Hit, Hits, Label
 from store.web.endpoints import Result, endpoint
 from store.web.queries import SearchQuery
 from store.web.shapes import (
+    POINTS_SUMMED,
     Api,
     CertaintyLevel,
     Date,
@@ -41,7 +42,7 @@ class TopEntry(JsonObject, frozen=True, kw_only=True):
     place: Annotated[int, doc("Its rank, or the best of those it is tied with.", ge=1)]
     product: str
     slug: str
-    score: Annotated[int, doc("Points: the sum over models of 6 - rank.")]
+    score: Annotated[int, doc(POINTS_SUMMED)]
     tied: Annotated[bool, doc("Equal to a neighbour; only the slug orders them.")]
 
 
@@ -127,7 +128,7 @@ class SearchResults(JsonObject, frozen=True, kw_only=True):
             "Where nothing is exact or likely: the categories closest in meaning that "
             "are not among the hits. What a person may have meant; ask back before using one. A "
             "sentence model may have ordered them and the hits; while it is busy words alone do.",
-            max_length=5,
+            max_length=MOST_RELATED,
         ),
     ]
 

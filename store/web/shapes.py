@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from store.rankings.agreement import Label
+from store.rankings.agreement import POINTS, Label
 from store.rankings.certainty import Level, Share
+from store.rankings.merging import PLACES
 
 
 def doc(description: str, **limits: Any) -> Meta:
@@ -36,6 +37,7 @@ Time = Annotated[
 ]
 URI = {"format": "uri"}
 Fraction = Annotated[float, Meta(ge=0, le=1)]
+POINTS_SUMMED = f"Points: the sum over models of {PLACES + 1} - rank."
 # tuple[int, int] would be prefixItems in the schema, which few generators of clients know.
 RankRange = Annotated[
     tuple[int, ...],
@@ -111,7 +113,7 @@ class RankedEntry(JsonObject, frozen=True, kw_only=True):
     product: Annotated[str, doc("Product name.")]
     slug: Annotated[str, doc("Product slug.")]
     domain: Annotated[str | None, doc("The product's web domain, if known.")]
-    score: Annotated[int, doc("Points: the sum over models of 6 - rank.", ge=1)]
+    score: Annotated[int, doc(POINTS_SUMMED, ge=1)]
     appearances: Annotated[int, doc("How many models ranked it.", ge=1)]
     model_ranks: ModelRanks
     tied: Annotated[bool, doc("Equal to a neighbour in everything; only the slug orders them.")]
@@ -130,7 +132,7 @@ class RankedEntry(JsonObject, frozen=True, kw_only=True):
 class ModelPick(JsonObject, frozen=True, kw_only=True):
     """A place in one model's own list."""
 
-    rank: Annotated[int, Meta(ge=1, le=5)]
+    rank: Annotated[int, Meta(ge=1, le=PLACES)]
     product: Annotated[str, doc("The product's current name.")]
     named: Annotated[str, doc("The name as the model wrote it.")]
     slug: str
@@ -192,8 +194,8 @@ class Rules(JsonObject, frozen=True, kw_only=True):
             "Rules tried on the same lists: 5-4-3-2-1 points (that of the ranking), "
             "most #1s, most in the top three, most named at all, Dowdall (1, 1/2, … 1/5), Formula "
             "1 (25, 18, 15, 12, 10), and Condorcet where a product beats every other one in pairs.",
-            ge=6,
-            le=7,
+            ge=len(POINTS),
+            le=len(POINTS) + 1,
         ),
     ]
 

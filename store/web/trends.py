@@ -10,7 +10,12 @@ from msgspec import field
 
 from store.rankings import changes, rounds
 from store.rankings.leaderboards import Leaderboard, leader_changes
-from store.rankings.mention_trends import Direction
+from store.rankings.mention_trends import (
+    FALSE_DISCOVERIES,
+    MIN_CELLS,
+    MIN_DISCORDANT,
+    Direction,
+)
 from store.rankings.products import ProductProfile
 from store.web import as_of, lookup
 from store.web.endpoints import endpoint, rows
@@ -94,13 +99,13 @@ class ChangeList(JsonObject, frozen=True, kw_only=True):
 
     last_checked: Time | None
     tracked: Annotated[int, doc("Categories with a successful poll.", ge=0)]
-    count: Annotated[int, doc("Changes listed here, 1,000 at most.", ge=0)]
+    count: Annotated[int, doc(f"Changes listed here, {MOST_CHANGES:,} at most.", ge=0)]
     total: Annotated[int, doc("Changes ever seen.", ge=0)]
     changes: Annotated[list[Change], doc("Newest first.")]
     leaders: Annotated[
         list[LeaderChange],
         doc(
-            "Changes of a merged ranking's leader, newest first, 1,000 at most. "
+            f"Changes of a merged ranking's leader, newest first, {MOST_CHANGES:,} at most. "
             "`since`, `topic` and `slug` narrow them; the rest is about `changes` alone. They are "
             "found late, or never: an empty list does not say that nothing changed."
         ),
@@ -138,10 +143,11 @@ class Mention(JsonObject, frozen=True, kw_only=True):
     direction: Annotated[
         Direction,
         doc(
-            "new: first named in the last week. insufficient: under 8 cells, or under "
-            "6 that list it in one week alone. up, down: these moved by more than chance, by the "
-            "exact binomial test with false discoveries held at 5 % over all products that are "
-            "neither new nor insufficient. flat: else."
+            f"new: first named in the last week. insufficient: under {MIN_CELLS} cells, or under "
+            f"{MIN_DISCORDANT} that list it in one week alone. up, down: these moved by more than "
+            "chance, by the exact binomial test with false discoveries held at "
+            f"{float(100 * FALSE_DISCOVERIES):g} % over all products that are neither new nor "
+            "insufficient. flat: else."
         ),
     ]
     categories: Annotated[int, doc("Leaderboards it appears on.", ge=0)]
@@ -154,7 +160,7 @@ class MentionList(JsonObject, frozen=True, kw_only=True):
 
     as_of: Time | None
     polls: Annotated[int, doc("Successful polls, all time.", ge=0)]
-    products: Annotated[list[Mention], doc("Most mentioned first, 100 at most.")]
+    products: Annotated[list[Mention], doc(f"Most mentioned first, {MOST_MENTIONED} at most.")]
 
 
 @endpoint(

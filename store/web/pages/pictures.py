@@ -30,7 +30,7 @@ MOST_LABEL = 40
 MOST_NAME = 28
 """Characters of a product's name on a badge."""
 
-SHOWN = 5
+PLACES_SHOWN = 5
 CARD = (1200, 630)
 """Pixels of the card: what sites that show links ask for (Open Graph, ratio 1.91 : 1)."""
 
@@ -116,7 +116,7 @@ def ranking(view: View, query: CategoryQuery) -> dict[str, Any]:
     return {
         "board": board,
         "verdict": verdict,
-        "rows": [(e, fitted(e.product, 16, room - 80)) for e in verdict.combined[:SHOWN]],
+        "rows": [(e, fitted(e.product, 16, room - 80)) for e in verdict.combined[:PLACES_SHOWN]],
         "most": PLACES * len(board.counted),
         "titles": title,
         "sure": wrap(verdict.certainty.sentence, 13, room, 4),
