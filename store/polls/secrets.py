@@ -37,7 +37,7 @@ _KEY = re.compile(r"(?=[a-zA-Z]*\d)(?=[a-z\d]*[A-Z])(?=[A-Z\d]*[a-z])[A-Za-z\d]{
 KEY_NAME = re.compile(r"(?<!ACCESS_)(?<!SECRET_)(?<!PRIVATE_)KEY(?![A-Z])|API_TOKEN")
 KEY_OWNERS = {name: host for one in PROVIDERS.values() for name, host in one.KEYS.items()}
 """The domain that a well-known variable's key belongs to, by the vendors' own documentation."""
-_PATH = re.compile("/(responses|chat/completions|messages(/batches)?|models(/.*)?|batches)/?$")
+API_PATH = re.compile("/(responses|chat/completions|messages(/batches)?|models(/.*)?|batches)/?$")
 """What a format adds to ``base_url``, and somebody may have copied into it."""
 _VARIABLE = re.compile("[A-Z][A-Z0-9_]{0,60}")
 
@@ -78,7 +78,7 @@ def faults(assistant: Assistant) -> Iterator[tuple[str | None, str]]:
     if absent and assistant.api != "sample":
         yield None, f"this assistant lacks {' and '.join(absent)}, which its api needs"
     address = urlsplit(assistant.base_url or "")
-    if path := _PATH.search(address.path):
+    if path := API_PATH.search(address.path):
         right = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
         yield (
             "base_url",

@@ -32,9 +32,9 @@ CATALOGUE = "catalogue.jsonl"
 """The file with what the data files say, one JSON line for each."""
 _FILE = re.compile(r"({})/([a-z0-9-]{{1,100}})\.json".format("|".join(FOLDERS)))
 
-_PUBLISHED_OF_ASSISTANT = ("name", "former_names", "maker", "api", "web_search")
+PUBLISHED_OF_ASSISTANT = ("name", "former_names", "maker", "api", "web_search")
 """Members that are published of an assistant."""
-_PUBLISHED_OF_SITE = (
+PUBLISHED_OF_SITE = (
     "name", "licence", "sample", "poll_every_days", "samples_per_round", "samples_at_first",
     "stale_after_days", "drop_after_days",
 )  # fmt: skip
@@ -255,10 +255,10 @@ def restore_catalogue(data: bytes, directory: Path) -> None:
 
 def _files(catalogue: Catalogue, base_url: str | None) -> Iterator[tuple[str, DataFile]]:
     # What is an operator's own is not named, so that it is in no published byte.
-    shown = {name: getattr(catalogue.site, name) for name in _PUBLISHED_OF_SITE}
+    shown = {name: getattr(catalogue.site, name) for name in PUBLISHED_OF_SITE}
     yield "site.json", Site(version=1, base_url=base_url, **shown)
     models = tuple(
-        Assistant(**{name: getattr(assistant, name) for name in _PUBLISHED_OF_ASSISTANT})
+        Assistant(**{name: getattr(assistant, name) for name in PUBLISHED_OF_ASSISTANT})
         for assistant in catalogue.assistants
     )
     yield "models.json", Models(version=1, models=models)

@@ -27,7 +27,7 @@ from store.web.view import View
 
 NOTABLE = 0.1
 """The least difference of two shares of first places that is worth a word."""
-COLOURS = 5
+PRODUCTS_COLOURED = 5
 """Products with a colour of their own; any other is grey."""
 
 Square = int | None
@@ -76,7 +76,7 @@ def colours(board: Leaderboard) -> dict[ProductId, int]:
     """Return the colours of a ranking's #1, then of first choices, then of others, from 1."""
     choices = {board.entries[0].product, *board.votes}
     order = sorted(board.entries, key=lambda entry: entry.product not in choices)  # stable
-    return {entry.product: number for number, entry in enumerate(order[:COLOURS], 1)}
+    return {entry.product: number for number, entry in enumerate(order[:PRODUCTS_COLOURED], 1)}
 
 
 def squares_now(board: Leaderboard) -> list[Square]:

@@ -42,7 +42,7 @@ USUAL_WIDTH = 0.64
 """The width of most characters, as a share of the size of type."""
 
 _PLAIN = "#56605c"
-_COLOURS = {"clear": "#0b6a63", "contradicted": "#8a4b00", "open": _PLAIN, "unmeasured": _PLAIN}
+LEVEL_COLOURS = {"clear": "#0b6a63", "contradicted": "#8a4b00", "open": _PLAIN, "unmeasured": _PLAIN}
 """The colours of a badge, by how sure a #1 is; the page's own."""
 
 _PROBE = (
@@ -83,7 +83,7 @@ def badge(view: View, query: BadgeQuery) -> bytes:
         view,
         label=label,
         message=message,
-        colour=_COLOURS[board.certainty.level] if is_first else _PLAIN,
+        colour=LEVEL_COLOURS[board.certainty.level] if is_first else _PLAIN,
         widths=[round(width(text, BADGE_TEXT)) for text in (label, message)],
         alt=f"{product.name}: {message} for {label} ({view.site.name})",
     )
