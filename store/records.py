@@ -85,6 +85,7 @@ PollId = Annotated[
 SAMPLE = "sample-"
 """How the request ids of sample assistants begin, and those of no provider."""
 
+# What follows: `due.RETRIED_SOONER`, `poller.NOT_COUNTED`, `poll_states.PUBLIC_REASONS`.
 FailureKind = Literal[
     "network", "timeout", "http", "rate_limited", "quota", "auth",
     "refusal", "empty", "truncated", "parse", "schema", "interrupted",
@@ -268,7 +269,11 @@ class Words(DataFile, frozen=True, kw_only=True):
 
 
 class TopicPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of a topic: what its categories, named by slug, have in common."""
+    """A part of a topic: what its categories have in common.
+
+    They are named by slug, also by a former one; :class:`store.site_summary.RankedPart` has the
+    present ones.
+    """
 
     slug: Slug
     title: Line

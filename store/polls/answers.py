@@ -18,6 +18,7 @@ from store.rankings.merging import PLACES
 from store.records import MAX_NAME, Answer, Failure, FailureKind, NearMiss, Pick
 from store.text import DOMAIN_PATTERN, clean
 
+# Every word of system and prompt is part of the instrument: another one begins all runs anew.
 SYSTEM = (
     "You answer questions about which product or service is best. Answer from your own knowledge "
     "and judgement, in English. Answer with one JSON object and nothing else."
@@ -97,7 +98,10 @@ class _Miss(Struct):
 
 
 class _Shape(Struct):
-    """The answer's shape as it is asked for; unknown members are ignored."""
+    """The answer's shape as it is asked for; unknown members are ignored.
+
+    The sample assistants invent the same, see :mod:`store.polls.sample`.
+    """
 
     picks: list[_Pick]
     near_misses: list[_Miss]

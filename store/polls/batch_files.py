@@ -49,6 +49,7 @@ class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     key: str
     state: Literal["intended", "sent", "failed"]
+    # as it was then: a member renamed in records.py makes these files unreadable
     assistant: Assistant
     intended_at: str
     reserved: Natural

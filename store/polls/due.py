@@ -130,7 +130,7 @@ class PollingState(Struct, frozen=True):
         return [s.ever[assistant] for s in self.states.values() if assistant in s.ever]
 
     def pause_of(self, assistant: str, now: datetime) -> Pause | None:
-        """Return the pause that an assistant's polls call for, if one lasts."""
+        """Return the pause that an assistant's polls call for, if one lasts; all go by it."""
         return recorded_pause(self.of_assistant(assistant), now)
 
     def due(self, pairs: Iterable[Pair], site: Site, now: datetime) -> list[Pair]:

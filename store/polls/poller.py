@@ -180,6 +180,7 @@ class Questions:
 
     def _start(self) -> None:
         """Begin to ask the first pair, unless it is not to be asked; or leave it for later."""
+        # Every direct question passes here; those of batches pass `AssistantBatches._affordable`.
         pair, session = self._waiting[0], self._session
         now = session.clock.now()
         if fault := session.clock.fault():

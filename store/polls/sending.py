@@ -200,7 +200,7 @@ class Sender:
 
         Rate limits and hints hold all the assistant's requests.
         """
-        if reply.is_permanent:
+        if reply.is_permanent:  # of a batch's results `asking.read_result` says so
             return None, self.limits.pause
         advice = response.headers.get("x-should-retry")
         may_help = advice == "true" or (advice != "false" and reply.is_transient)

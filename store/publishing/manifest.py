@@ -38,6 +38,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     texts are ``withheld`` stand there by their ids.
     """
 
+    # A new member needs a default: else the dataset in place could not be read any more.
     version: str
     date: str
     title: str

@@ -63,6 +63,7 @@ def _polls(line: Line) -> Iterator[Row]:
 
 def _picks(line: Line) -> Iterator[Row]:
     poll = line.poll
+    # Ranks as written, whatever merging makes of them: dataset.md and data.html count with these.
     for pick in poll.ranking:
         yield (
             poll.id, poll.slug, poll.model, poll.polled_at, poll.question, poll.instrument or None,

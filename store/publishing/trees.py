@@ -213,6 +213,7 @@ def paths_to_export(app: Flask, snapshot: Snapshot) -> Iterator[str]:
         "static": sorted(path.name for path in static.glob("*")),
     }
     yield from _paths(app, values)
+    # A badge has two variables, which `_paths` does not fill in.
     for slug in snapshot.leaderboards:
         for product in snapshot.aggregates[slug].product_stats:
             address = snapshot.products[product].slug

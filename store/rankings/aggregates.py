@@ -86,7 +86,10 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
 
 
 def gather(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> CategoryAggregate:
-    """Gather what a category's polls say, oldest first; withheld ones must not be among them."""
+    """Gather what a category's polls say, oldest first; withheld ones must not be among them.
+
+    Those of retired assistants are: who counts is chosen later, by the configured ones.
+    """
     successes = [poll for poll in polls if poll.succeeded]
     spellings = (spelling for poll in successes for spelling in _spellings(poll))
     resolved = _resolved(names, category, dict.fromkeys(spellings))
@@ -116,7 +119,10 @@ def still_holds(aggregate: CategoryAggregate, names: Names) -> bool:
 def _resolved(
     names: Names, category: Category, spellings: Iterable[Spelling]
 ) -> dict[Spelling, ProductId]:
-    """Return the product that each spelling stands for in a category."""
+    """Return the product that each spelling stands for in a category.
+
+    It follows from spelling, category and files alone: past days are resolved in the same way.
+    """
     return {use: names.resolve(*use, category.nouns).product for use in spellings}
 
 

@@ -16,6 +16,7 @@ from store.rankings.names import ProductId
 
 Label = Literal["unanimous", "majority", "split"]
 
+# Told by name in `shapes.Rules`, labs.json, dataset.md and methodology.html.
 POINTS = {
     "5-4-3-2-1": (5, 4, 3, 2, 1),
     "plurality": (1, 0, 0, 0, 0),

@@ -20,6 +20,7 @@ from store.rankings.merging import PLACES, ProductsByRank
 from store.rankings.names import ProductId
 from store.rankings.runs import Renewal, Run
 
+# Told by sentences.py, answer_box.py, home.py, parts.html, mcp.md and dataset.json.
 Level = Literal["unmeasured", "clear", "open", "contradicted"]
 
 Interval = tuple[float, float]

@@ -88,7 +88,7 @@ class ResolvedAnswer(LoggedAnswer, frozen=True, gc=False):
 
     @property
     def first(self) -> ProductId:
-        """The product that the model ranks #1."""
+        """The product that the model ranks #1; its poll's ``reason`` and ``caveat`` are of it."""
         return self.products[0]
 
     @property
@@ -246,7 +246,10 @@ def _days_before(time: str, days: int) -> str:
 def merged_first(
     answers: Iterable[ProductsByRank], slugs: Mapping[ProductId, str]
 ) -> tuple[ProductId, bool]:
-    """Return the #1 of the merged ranking of some answers, and whether it is truly tied."""
+    """Return the #1 of the merged ranking of some answers, and whether it is truly tied.
+
+    It is that of :func:`merge`, for every day of a history.
+    """
     ranks: dict[ProductId, list[int]] = {}
     for answer in answers:
         for rank, product in enumerate(answer, start=1):
@@ -293,6 +296,7 @@ def merit(ranks: Iterable[int]) -> tuple[int, ...]:
     Score, appearances, then #1s, #2s … #5s, each negative; products of equal merit are truly tied.
     Merits of several answers add up element by element.
     """
+    # Of one product alone: what has to know the others belongs in `merge` and `merged_first`.
     listed = list(ranks)
     score = sum(map(points, listed))
     return (-score, -len(listed), *[-listed.count(place) for place in range(1, PLACES + 1)])

@@ -56,7 +56,10 @@ def follow(
     site: Site,
     slugs: Mapping[ProductId, str],
 ) -> Iterator[Round]:
-    """Yield the rounds of a category, oldest first; ``question`` is the present wording."""
+    """Yield the rounds of a category, oldest first; ``question`` is the present wording.
+
+    A log knows no loss of history; of days before one nothing is told, see ``as_of.loss_after``.
+    """
     wordings: Wordings[LoggedAnswer] = Wordings(question)
     runs: dict[tuple[str, str], Run] = {}
     newest: dict[str, RunKey] = {}

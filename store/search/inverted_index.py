@@ -49,7 +49,10 @@ LAST = "\U0010ffff"
 
 
 class Document(Struct, frozen=True, gc=False):
-    """A document: its slug, its title and aliases, a brand's domain, situations of who needs it."""
+    """A document: its slug, its title and aliases, a brand's domain, situations of who needs it.
+
+    Titles are read in three ways: here, by ``nearness`` and by ``meaning``.
+    """
 
     slug: str
     titles: tuple[str, ...]

@@ -111,7 +111,8 @@ def examine(
         lines for slug, lines in snapshot.damage.items() if lines and slug in snapshot.line_indexes
     ]
     reasons = [*_of_files(problems, looked_ago)]
-    if schedule:  # where nothing is polled on schedule, nobody is missed
+    # Where nothing is polled on schedule, nobody is missed; commands ask `report.show_status`.
+    if schedule:
         since = datetime.fromisoformat(schedule.since)
         reasons += [*schedule.reasons, *_silent(snapshot, since, time_)]
     exported_at = store.exported_at

@@ -23,6 +23,7 @@ from store.web.errors import Moved, ParameterError, Refused
 from store.web.shapes import doc
 
 MAX_QUERY = 200
+"""Characters of a query or a name; search reads `words.LONGEST_TEXT` and `query.MOST_WORDS`."""
 HITS = 10
 NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
 """A character that is white space neither to Python nor to ECMAScript, whose ``\\s`` differ."""
@@ -61,6 +62,7 @@ PollId = Annotated[
         extra={"wrong": "must be the id of a poll: 16 hexadecimal digits in lower case."},
     ),
 ]
+# Of the three lists that are flat, and of the history.
 Format = Annotated[
     Literal["json", "jsonl", "csv"],
     doc(

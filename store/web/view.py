@@ -64,7 +64,7 @@ class View:
         return links + same if resource else links
 
     def name(self, product: ProductId) -> str:
-        """Return what a product is called."""
+        """Return what a product is called today: rankings of any day hold ids alone."""
         return self.snapshot.products[product].name
 
     def verdict_sentence(self, board: Leaderboard) -> str:

@@ -42,7 +42,12 @@ USUAL_WIDTH = 0.64
 """The width of most characters, as a share of the size of type."""
 
 _PLAIN = "#56605c"
-LEVEL_COLOURS = {"clear": "#0b6a63", "contradicted": "#8a4b00", "open": _PLAIN, "unmeasured": _PLAIN}
+LEVEL_COLOURS = {
+    "clear": "#0b6a63",
+    "contradicted": "#8a4b00",
+    "open": _PLAIN,
+    "unmeasured": _PLAIN,
+}
 """The colours of a badge, by how sure a #1 is; the page's own."""
 
 _PROBE = (
