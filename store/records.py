@@ -269,11 +269,7 @@ class Words(DataFile, frozen=True, kw_only=True):
 
 
 class TopicPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of a topic: what its categories have in common.
-
-    They are named by slug, also by a former one; :class:`store.site_summary.RankedPart` has the
-    present ones.
-    """
+    """A part of a topic: what its categories, named by slug or former slug, have in common."""
 
     slug: Slug
     title: Line
