@@ -287,7 +287,8 @@ def ranked_topics(
 def document(slug: str, category: Category) -> Document:
     """Return a category as search finds it."""
     titles = (category.title, *category.aliases)
-    return Document(slug, titles, situations=category.situations)
+    questions = (category.question, *category.former_questions)
+    return Document(slug, titles, situations=category.situations, questions=questions)
 
 
 def _profile(

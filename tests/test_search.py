@@ -299,6 +299,38 @@ def test_both_sides_of_a_comparison_are_found(query: str) -> None:
     assert found.related == ()
 
 
+@pytest.mark.parametrize(
+    "query", ["air fryer or coffee maker", "Is an air fryer OR a coffee maker"]
+)
+def test_of_two_things_each_is_found(query: str) -> None:
+    """Not one whose title has the words of both."""
+    both = Document("both", ("Best air fryer coffee maker",))
+    hits = Index([*CATEGORIES, both], [], [], COMMON).search(query).categories
+    assert {hit.slug for hit in hits if hit.match == "exact"} == {"air-fryer", "coffee-maker"}
+
+
+def test_of_two_words_of_which_one_is_nothing_here_neither_is_sure(index: Index) -> None:
+    """An answer about one side is none to the question."""
+    hits = index.search("air fryer or xylophone")
+    assert not any(hit.match in SURE for hit in (*hits.categories, *hits.brands))
+
+
+def test_a_category_is_found_by_its_own_question() -> None:
+    """Whatever words it is made of; one that two categories ask is of neither."""
+    asked, shared = "What is the best app to do lists with?", "Which is best?"
+    lists = Document("to-do-list-app", ("Best to-do list app",), questions=(asked, shared))
+    other = Document("list", ("Best list of apps",), questions=(shared,))
+    index = Index([lists, other], [], [], [])
+    assert index.search(f"  {asked.lower()}").categories[0] == Hit("to-do-list-app", 1.0)
+    assert not any(hit.match in SURE for hit in index.search(shared).categories)
+
+
+def test_a_plural_may_be_written_apart() -> None:
+    """The singular is found so; nobody minds a space."""
+    dishwasher = Index(titled("dishwasher"), [], [], [])
+    assert dishwasher.search("dish washers").categories[0].match == "exact"
+
+
 def test_one_word_alone_is_not_close() -> None:
     """A lawyer is not looked for by whoever buys shoes for one."""
     shoes = Document("shoes", ("Best shoes",), None, ("a lawyer at court", "a day at the office"))

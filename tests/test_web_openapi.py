@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from builders import app_over, write_data, write_json
+from builders import answered, app_over, append, client_over, write_data, write_json
 from flask import Flask
 from flask.testing import FlaskClient
 from jsonschema_rs import Draft202012Validator
@@ -70,6 +70,43 @@ def test_every_route_is_documented_and_every_documented_route_exists(app: Flask)
         if rule.rule.startswith("/api/")
     }
     assert rules == {*served(app.test_client())["paths"], "/api/v1/"}
+
+
+@pytest.fixture(scope="module")
+def deleted(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
+    """A reader of the little world, of which a category was deleted."""
+    data = write_small_world(tmp_path_factory.mktemp("deleted") / "data")
+    append(data, [answered("Model A", ["Alpha"], slug="old")])
+    return client_over(data)
+
+
+@pytest.mark.parametrize(
+    ("path", "address"),
+    [
+        ("best/{slug}.json", "best/nope.json"),
+        ("best/{slug}.json", "best/unpolled.json"),
+        ("best/{slug}.json", "best/old.json"),
+        ("best/{slug}.json", "best/green-tea.json?asOf=2020-01-01"),
+        ("product/{slug}.json", "product/nope.json"),
+        ("history", "history?slug=nope"),
+        ("history", "history?slug=green-tea&before=0123456789abcdef"),
+        ("categories.json", "categories.json?topic=nope"),
+        ("changes.json", "changes.json?topic=nope"),
+        ("changes.json", "changes.json?slug=nope"),
+        ("changes.json", "changes.json?slug=unpolled"),
+        ("changes.json", "changes.json?slug=old"),
+        ("mentions.json", "mentions.json?a=b"),
+        ("search", "search"),
+    ],
+)
+def test_every_refusal_is_documented_with_its_code(
+    deleted: FlaskClient, path: str, address: str
+) -> None:
+    """Of an operation those codes that it can answer: whoever writes a client handles these."""
+    answer = deleted.get(f"/api/v1/{address}")
+    responses = served(deleted)["paths"][f"/api/v1/{path}"]["get"]["responses"]
+    code = f"`{answer.get_json()['code']}`"
+    assert code in responses[str(answer.status_code)]["description"]
 
 
 def test_every_category_and_product_fits_the_served_schema(

@@ -79,6 +79,8 @@ MOST_RELATED = 5
 
 VERSUS = re.compile(r"\b(?:vs|versus)\b", re.IGNORECASE)
 """The word between two things that are to be compared."""
+OR = re.compile(r"\bor\b", re.IGNORECASE)
+"""The word between two things of which either may be meant."""
 
 
 Kind = Literal["categories", "brands"]
@@ -196,12 +198,24 @@ class Index:
             for item in self.given[0]
         )
 
+    @cached_property
+    def _titles_by_question(self) -> dict[Words, str]:
+        """The titles of the categories, by the words of each question that is of one alone."""
+        titles: dict[Words, set[str]] = {}
+        for item in self.given[0]:
+            for question in item.questions:
+                titles.setdefault(words_of(question), set()).add(item.titles[0])
+        return {words: own.pop() for words, own in titles.items() if len(own) == 1}
+
     def search(self, query: str, limit: int = 10, compare: Compare | None = None) -> Hits:
         """Return what a query means, at most `limit` of each array; nothing for nonsense.
 
         Where nothing is exact or likely, `compare` has a say in the order of the categories.
         """
-        whole = subject_of(query)
+        # Who asks a category's own question means nothing else.
+        whole = self._titles_by_question.get(words_of(query)) or subject_of(query)
+        if len(sides := OR.split(whole)) > 1 and (found := self._each_of(sides, limit)):
+            return found
         hits = self._search(whole, limit, compare)
         if any(hit.match in SURE for hit in (*hits.categories, *hits.brands)):
             return hits
@@ -213,6 +227,18 @@ class Index:
         first = next(iter(named.categories), None)
         near = [hit.slug for hit in hits.categories] or hits.related
         return named if first and first.match in SURE and first.slug in near else hits
+
+    def _each_of(self, sides: Sequence[str], limit: int) -> Hits | None:
+        """Return the hits of "X or Y" if each side has a sure one: a title may have both words."""
+        categories: dict[str, float] = {}
+        brands: dict[str, float] = {}
+        for side in sides:
+            hits = self._search(side, limit, None)
+            if not any(hit.match in SURE for hit in (*hits.categories, *hits.brands)):
+                return None
+            _take_best(categories, dict(hits.categories))
+            _take_best(brands, dict(hits.brands))
+        return Hits(_best(categories, limit), _best(brands, limit))
 
     def _search(self, query: str, limit: int, compare: Compare | None) -> Hits:
         arrays = self._arrays

@@ -51,13 +51,15 @@ LAST = "\U0010ffff"
 class Document(Struct, frozen=True, gc=False):
     """A document: its slug, its title and aliases, a brand's domain, situations of who needs it.
 
-    Titles are read in three ways: here, by ``nearness`` and by ``meaning``.
+    Titles are read in three ways: here, by ``nearness`` and by ``meaning``. ``questions`` are those
+    that a category puts, or has put, to assistants.
     """
 
     slug: str
     titles: tuple[str, ...]
     domain: str | None = None
     situations: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
 
 
 class Title(Struct, frozen=True, eq=False, gc=False):

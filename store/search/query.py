@@ -171,12 +171,14 @@ def _meanings(word: str, index: InvertedIndex, unfinished: bool) -> Iterator[Ter
 def _together(words: Words, index: InvertedIndex) -> Iterator[Match]:
     """Yield what adjacent words mean together: a split word, joined words, a domain."""
     joined, single = index.postings["joined"], index.postings["word"]
+    # "Dish washers" are a dishwasher; a name has no plural.
+    plural = index.postings["singular"] if index.synonyms else {}
     for length in range(1, LONGEST_JOINED + 1):
         for i in range(len(words) - length + 1):
             positions, text = tuple(range(i, i + length)), "".join(words[i : i + length])
             if postings := joined.get(text):
                 yield Match(positions, postings, LIKENESS["joined"])
-            if length > 1 and (postings := single.get(text)):
+            if length > 1 and (postings := single.get(text) or plural.get(singular(text))):
                 yield Match(positions, postings, LIKENESS["joined"])
 
 

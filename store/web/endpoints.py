@@ -43,13 +43,13 @@ class Result(Struct, Generic[Value], frozen=True):
 
 
 class Endpoint(Route, frozen=True, kw_only=True):
-    """A route of the JSON API: its group, what it answers, and the problems that are its own."""
+    """A route of the JSON API: its group, what it answers, and the codes of its own problems."""
 
     tag: str
     summary: str
     description: str
     answer: Any
-    problems: tuple[int, ...]
+    problems: tuple[str, ...]
     media_type: str
 
     @property
@@ -64,7 +64,7 @@ def endpoint(  # noqa: PLR0913 - each is a fact of its own
     *,
     page: Callable[[View, Any], str] = lambda view, _: view.at.page(),
     write: Callable[[Any, Any], bytes] = lambda value, _: _encode(value),
-    problems: tuple[int, ...] = (),
+    problems: tuple[str, ...] = (),
     answer: Any = None,
     media_type: str = JSON,
     basis: Callable[..., Hashable] = snapshot_basis,

@@ -99,7 +99,7 @@ def _write_polls(polls: Polls, query: HistoryQuery) -> bytes:
     page=lambda view, query: view.at.category_page(query.slug),
     write=_write_polls,
     answer=list[PollRecord],
-    problems=(404,),
+    problems=("unknown-category", "unknown-cursor"),
 )
 def get_history(view: View, query: HistoryQuery) -> Result[Polls]:
     """The poll history of a category.

@@ -108,7 +108,7 @@ COMPUTED = msgspec.json.Decoder(dict[str, ComputedTexts]).decode(
     "Rankings",
     page=lambda view, query: view.at.topic_page(query.topic) if query.topic else view.at.page(),
     write=rows(CategoryItem),
-    problems=(404,),
+    problems=("unknown-topic",),
 )
 def list_categories(view: View, query: CategoryListQuery) -> list[CategoryItem]:
     """All ranked categories.

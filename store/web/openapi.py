@@ -36,7 +36,7 @@ _UNCHANGED = "Not modified: the copy named by If-None-Match is current."
 _MOVED = (
     "The slug has a new one, or something is written in lower case; Location holds the address."
 )
-_ALWAYS = (400, 500, 503)
+_ALWAYS = ("bad-parameter", "unknown-parameter", "bad-request", "internal", "unavailable")
 """Problems that any operation can answer: everywhere the Host is checked, and history needed."""
 
 _TEXT = {"type": "string"}
@@ -169,10 +169,12 @@ def _operation(
     # A former slug is redirected, and so is a format in upper case.
     if {"slug", "format"} & {*endpoint.query.__struct_fields__}:
         responses["308"] = {"description": _MOVED, "headers": _LOCATION}
-    for status in sorted({*_ALWAYS, *endpoint.problems}):
-        codes = [f"`{code}`" for code, (of, _) in errors.CODES.items() if of == status]
+    codes: dict[int, list[str]] = {}
+    for code in (*_ALWAYS, *endpoint.problems):
+        codes.setdefault(errors.CODES[code][0], []).append(f"`{code}`")
+    for status, own in sorted(codes.items()):
         responses[str(status)] = {
-            "description": f"{HTTPStatus(status).phrase}; its code is {' or '.join(codes)}.",
+            "description": f"{HTTPStatus(status).phrase}; its code is {' or '.join(own)}.",
             "content": {
                 errors.MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(name="ProblemDetails")}}
             },

@@ -28,10 +28,7 @@ TOP = 5
 Score = Annotated[float, doc("How well the hit matches, from 0 to 1.", ge=0, le=1)]
 Match = Annotated[
     Label,
-    doc(
-        "How sure the hit is: exact or likely may be acted on, related is worth asking "
-        "back. How often each is right is on the methodology page."
-    ),
+    doc("How sure the hit is: exact or likely may be acted on, related is worth asking back."),
 ]
 
 

@@ -213,7 +213,7 @@ def _mention(view: View, rank: int, product: ProductProfile, leaderboards: int) 
     "Over time",
     page=lambda view, _: view.at.page("changes"),
     write=rows(Change, attrgetter("changes")),
-    problems=(404,),
+    problems=("unknown-topic", "unknown-category", "no-answer-yet", "gone"),
 )
 def get_changes(view: View, query: ChangesQuery) -> ChangeList:
     """Flips of a model's #1, and changes of a ranking's leader.
@@ -275,7 +275,7 @@ def first_place_changes(
             page=view.at.category_page(board.slug),
             api=view.at.category(board.slug),
         )
-        for board, (before, now) in sorted(changed, key=lambda one: one[0].category.title)
+        for board, (before, now) in sorted(changed, key=lambda one: one[0].by_title)
     ]
 
 

@@ -18,7 +18,7 @@ from store.web.view import View
     "/api/v1/best/<slug>.json",
     "Rankings",
     page=lambda view, query: view.at.category_page(query.slug, query.as_of),
-    problems=(404, 410),
+    problems=("unknown-category", "no-answer-yet", "no-such-day", "gone"),
     basis=category_basis,
 )
 def get_best_in_category(view: View, query: RankingQuery) -> wire.CategoryVerdict:
@@ -34,7 +34,7 @@ def get_best_in_category(view: View, query: RankingQuery) -> wire.CategoryVerdic
     "/api/v1/product/<slug>.json",
     "Rankings",
     page=lambda view, query: view.at.product_page(query.slug),
-    problems=(404,),
+    problems=("unknown-product",),
 )
 def get_product(view: View, query: ProductQuery) -> wire.ProductRecord:
     """The record of a product.
