@@ -77,7 +77,10 @@ def test_no_default_answer_is_long(client: FlaskClient) -> None:
         *[("search_best", {"q": product.name}) for product in widest],
         *[("get_best_in_category", {"slug": board.slug}) for board in longest],
         *[("get_poll_history", {"slug": board.slug}) for board in longest],
-        *[("search_best", {"q": text}) for text in ("crm", "vpn", "what changed since October")],
+        *[("search_best", {"q": text}) for text in ("crm", "what changed since October")],
+        *[("search_best", {"q": f"what changed in {t.slug}"}) for t in snapshot.summary.topics],
+        *[("search_best", {"q": board.category.subject}) for board in longest],
+        *[("search_best", {"q": f"what changed in {b.category.subject}"}) for b in longest],
         ("list_categories", {}),
     ]
     sizes = {f"{n} {a}": len(client.post("/mcp", json=call(n, **a)).text) for n, a in calls}
@@ -103,7 +106,7 @@ def test_a_found_brand_lists_its_best_leaderboard(tmp_path: Path) -> None:
     ("name", "slug", "says"),
     [
         ("get_best_in_category", "crm-softwar", "The closest: crm-software (Best CRM software)."),
-        ("get_poll_history", "Best CRM!", "The closest: crm-software (Best CRM software)."),
+        ("get_poll_history", "Best CRMs!", "The closest: crm-software (Best CRM software)."),
         ("get_product", "hubspt", "The closest: hubspot (HubSpot)."),
         ("get_product", "../../etc/passwd", 'no product with the slug "../../etc/passwd".'),
     ],
@@ -215,7 +218,21 @@ def test_an_argument_may_have_its_other_name(reader: FlaskClient) -> None:
     assert used(reader, "search_best", q="crm", query="vpn") == one
     assert used(reader, "search_best", query="vpn", q="crm") == one
     day = {"slug": "crm-software", "as_of": "2000-01-01"}
-    assert "Ask for that day or a later one." in refusal(reader, "get_best_in_category", **day)
+    assert "ask for 2026-11-02 or a later day." in refusal(reader, "get_best_in_category", **day)
+
+
+@pytest.mark.parametrize("slug", ["Best CRM software", "crm software", "best-crm-software"])
+def test_a_category_is_found_by_its_title(reader: FlaskClient, slug: str) -> None:
+    """Models write what they have read; a number may have a point, as JSON has it."""
+    named = used(reader, "get_best_in_category", slug=slug)["structuredContent"]
+    assert named == used(reader, "get_best_in_category", slug="crm-software")["structuredContent"]
+    assert used(reader, "search_best", q="crm", limit=5.0) == used(reader, "search_best", q="crm")
+
+
+def test_an_empty_page_of_the_list_says_what_to_do(reader: FlaskClient) -> None:
+    """Nothing has such words, or the list ended before."""
+    assert "call search_best" in text_of(reader, "list_categories", q="zzz")
+    assert "begin at offset 0" in text_of(reader, "list_categories", offset=1000)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +247,7 @@ def test_an_argument_may_have_its_other_name(reader: FlaskClient) -> None:
         ("get_poll_history", {"slug": "crm-software", "model": "Z"}, "accepted are: A, B, C, D"),
         ("list_categories", {"offset": -1}, "offset must be a whole number from 0 to 1000000."),
         ("get_product", {"slug": "x", "limt": 1}, "limt is not a parameter here; did you mean"),
-        ("get_product", {"nam": "x"}, "slug is missing."),
+        ("get_product", {"nam": "x"}, "slug is missing; call search_best"),
     ],
 )
 def test_a_fault_says_what_to_do(
@@ -506,11 +523,19 @@ def test_news_of_a_topic_a_day_and_a_month(client: FlaskClient) -> None:
         ("what changed since October?", "since=2026-10-01"),
         ("which first places changed since December", "since=2025-12-01"),
         ("changes since October 2025", "since=2025-10-01"),
+        ("what's changed since November 2", "since=2026-11-02"),
+        ("changes since the 2nd of November", "since=2026-11-02"),
+        ("latest changes since 2 November 2026", "since=2026-11-02"),
+        ("what changed in the last 7 days", f"since={week}"),
+        ("what is new in the past week", f"since={week}"),
+        ("latest changes in kitchen", "topic=kitchen"),
     ):
         answer = used(client, "search_best", q=question)["structuredContent"]
         listed = client.get(f"/api/v1/changes.json?{address}").get_json()
         assert (answer["total"], answer["changes"]) == (listed["total"], listed["changes"][:10])
         assert answer["firstPlaces"] == first_places_in(listed)
+    text = text_of(client, "search_best", q="what changed since yesterday")
+    assert "The time that is asked for was not understood, so this is of all times" in text
     text = text_of(client, "search_best", q="what changed in VPN since Oct")
     assert "first place in Best VPN since 2026-10-01, newest first:" in text
     text = text_of(client, "search_best", q="what changed in VPN this week")

@@ -151,6 +151,14 @@ def test_an_unknown_parameter_is_refused(
     assert meant is None or f"did you mean {meant}?" in body["detail"]
 
 
+def test_of_many_unknown_parameters_ten_are_told(reader: FlaskClient) -> None:
+    """A refusal is no longer than a page; the rest is counted."""
+    answer = reader.get(f"/api/v1/mentions.json?{'&'.join(f'b{i}=1' for i in range(500))}")
+    errors = answer.get_json()["errors"]
+    assert len(errors) == 11
+    assert errors[-1]["detail"] == "is not a parameter here, nor are 489 others."
+
+
 def test_pages_ignore_parameters_that_they_do_not_know(reader: FlaskClient) -> None:
     """A link to a page, a feed or a picture may carry what others added to it."""
     for path in (

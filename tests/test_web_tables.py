@@ -181,7 +181,7 @@ def test_an_empty_table_has_its_header(tmp_path: Path) -> None:
     """Programs that read columns by name work on a site without a poll."""
     client = app_over(write_data(tmp_path)).test_client()
     answer = client.get("/api/v1/categories.json?format=csv")
-    assert answer.text == "slug,title,updated,level,first,tied,api\n"
+    assert answer.text == "slug,title,updated,level,first,tied,page,api\n"
     assert client.get("/api/v1/categories.json?format=jsonl").data == b""
 
 

@@ -26,6 +26,7 @@ class CategoryItem(JsonObject, frozen=True, kw_only=True):
     level: CertaintyLevel
     first: Annotated[list[str], doc("The product at #1, or all that share it.")]
     tied: Annotated[bool, doc("Several products share its #1.")]
+    page: Page
     api: Api
 
 
@@ -131,6 +132,7 @@ def category_items(
             level=board.certainty.level,
             first=[view.name(product) for product in board.winners],
             tied=len(board.winners) > 1,
+            page=view.at.category_page(board.slug),
             api=view.at.category(board.slug),
         )
         for board in (topic.leaderboards if topic else view.snapshot.summary.ranked)

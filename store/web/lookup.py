@@ -25,19 +25,24 @@ _BETWEEN = re.compile(
     re.IGNORECASE,
 )
 """Words that people write between two names that they want compared."""
+_SPAN = r"(?:this|last|past) (?:(\d{1,3}) )?(day|week|month)s?"
+"""A span of time; it ends with the newest answer, for no answer depends on the clock."""
 _NEWS = re.compile(
-    r"\b(?:what|which|has|have|did|anything)\b(.*)\bchanged?\b|\bchanges\b|\bnews\b|"
-    r"\bwhat.?s new\b|\banything new\b|\bnew (?:leaders?|#1s?|winners?)\b|"
-    r"\b(?:recently|lately|(?:this|last) (?:week|month))\b",
+    r"\b(?:what(?:.?s)?|which|has|have|did|anything)\b(.*)\bchanged?\b|"
+    r"\b(?:(?:any|latest|newest|recent) )?(?:changes|news)\b|"
+    r"\bwhat(?:.?s| is) new\b|\banything new\b|\bnew (?:leaders?|#1s?|winners?)\b|"
+    rf"\b(?:recently|lately|(?:(?:in|over|during) )?(?:the )?{_SPAN})\b",
     re.IGNORECASE,
 )
 """Words of who asks for what is new."""
-_DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-_SPAN = re.compile(r"\b(?:month|week)\b", re.IGNORECASE)
-"""Spans of time in words; each ends with the newest answer, for no answer depends on the clock."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = re.compile(rf"\b(?:since|in) ({MONTH})(?: (\d{{4}}))?\b", re.IGNORECASE)
-"""A month from which on news is asked for, as in "since October" and "in May 2026"."""
+_TIME = re.compile(
+    r"\b(?:(?:(?:since|on|after|from) )?(?P<day>\d{4}-\d\d-\d\d)|"
+    r"(?:since|in|after|from) (?:(?:the )?(?P<before>\d\d?)(?:st|nd|rd|th)?(?: of)? )?"
+    rf"(?P<month>{MONTH})(?: (?P<after>\d\d?)(?:st|nd|rd|th)?\b)?(?:,? (?P<year>\d{{4}}))?)\b",
+    re.IGNORECASE,
+)
+"""A day or month from which on news is asked for: "since 2 November", "in May 2026"."""
 _ASKING = frozenset({
     "are", "best", "can", "do", "does", "how", "is", "should", "the", "what", "which", "who", "why",
 })  # fmt: skip
@@ -222,7 +227,7 @@ def check_day(view: View, board: Leaderboard, day: str) -> None:
             "no-such-day",
             f'The category "{board.slug}" had no ranking on {day}: its first answer is of {first}. '
             "Ask for that day or a later one.",
-            f"Its first answer is of {day_in_words(first)}. Ask for that day or a later one.",
+            f"Its first answer is of {day_in_words(first)}: ask for {first} or a later day.",
             heading=f"“{board.category.title}” had no ranking on {day_in_words(day)}",
         )
 
@@ -276,21 +281,25 @@ def news_in(query: str, view: View) -> tuple[str, str | None] | None:
     subject, count = _NEWS.subn(r"\1", query)
     if not count:
         return None
-    subject = " ".join(_MONTH.sub("", _DAY.sub("", subject)).split())
+    subject = " ".join(_TIME.sub("", subject).split())
     of_all = _OF_RANKINGS.issuperset(words_of(subject)) and not topic_in(subject, view)
     newest = date.fromisoformat(as_of.newest_day(view.snapshot) or "0001-12-31")
     return "" if of_all else subject, _since(query, newest)
 
 
 def _since(query: str, newest: date) -> str | None:
-    """Return the UTC day from which on a query asks; a month without a year is the last such."""
-    if span := _SPAN.search(query):
-        return f"{newest - timedelta(days=30 if span[0].lower() == 'month' else 6)}"
-    if named := _MONTH.search(query):
-        number = _MONTHS.index(named[1][:3].lower()) + 1
-        year = int(named[2] or newest.year - (number > newest.month))
-        return f"{year:04}-{number:02}-01"
-    return next(filter(is_day, _DAY.findall(query)), None)
+    """Return the UTC day from which on a query asks; one without a year is the last such."""
+    if span := re.search(rf"\b{_SPAN}\b", query, re.IGNORECASE):
+        days = {"day": 1, "week": 7, "month": 31}[span[2].lower()]
+        return f"{newest - timedelta(days=int(span[1] or 1) * days - 1)}"
+    if not (time := _TIME.search(query)):
+        return None
+    if not time["month"]:
+        return time["day"] if is_day(time["day"]) else None
+    number, day = _MONTHS.index(time["month"][:3].lower()) + 1, time["before"] or time["after"]
+    year = int(time["year"] or newest.year - (number > newest.month))
+    start = f"{year:04}-{number:02}-{int(day or 1):02}"
+    return start if is_day(start) else None
 
 
 def topic_in(text: str, view: View) -> tuple[str, str | None] | None:

@@ -25,6 +25,9 @@ from store.web.shapes import doc
 MAX_QUERY = 200
 """Characters of a query or a name; search reads `words.LONGEST_TEXT` and `query.MOST_WORDS`."""
 HITS = 10
+"""Hits of each kind, unless a query says how many."""
+MOST_UNKNOWN = 10
+"""Unknown parameters that are told one by one."""
 NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
 """A character that is white space neither to Python nor to ECMAScript, whose ``\\s`` differ."""
 _CORE = re.compile(f"{NOT_BLANK}(?s:.*{NOT_BLANK})?")
@@ -73,7 +76,14 @@ Format = Annotated[
 InTopic = Annotated[
     str | None, doc("Only the categories of this topic, by its slug in topics.json.")
 ]
-LooseSlug = Annotated[FreeText, doc("Category slug, as search_best returns it.", min_length=1)]
+LooseSlug = Annotated[
+    FreeText,
+    doc(
+        "Category slug, as search_best returns it.",
+        min_length=1,
+        extra={"missing": "is missing; call search_best with a topic to find it."},
+    ),
+]
 Offset = Annotated[int, doc("How many to skip.", ge=0, le=1_000_000)]
 Q = TypeVar("Q", bound="Query")
 
@@ -196,7 +206,13 @@ class CategoryCall(RankingQuery, frozen=True, kw_only=True):
 class ProductCall(Query, frozen=True, kw_only=True):
     """A product, by an MCP client."""
 
-    slug: Annotated[FreeText, doc("Product slug, as search_best returns it.")]
+    slug: Annotated[
+        FreeText,
+        doc(
+            "Product slug, as search_best returns it.",
+            extra={"missing": "is missing; call search_best with a name to find it."},
+        ),
+    ]
     limit: Annotated[int, doc("Rankings at most.", ge=1, le=50)] = 10
     offset: Offset = 0
 
@@ -367,7 +383,8 @@ def _checked(field: _Field, value: Any, *, from_text: bool) -> tuple[Any, str | 
             value = {"true": True, "false": False}.get(value) if from_text else value
             is_right, wrong = isinstance(value, bool), "must be true or false."
         case inspect.IntType(ge=least, le=most):
-            value = int(value) if from_text and _WHOLE.fullmatch(value) else value
+            if _WHOLE.fullmatch(value) if from_text else isinstance(value, float):
+                value = int(value) if float(value).is_integer() else value  # 5.0 is whole in JSON
             # By isinstance a bool would be one, too.
             is_right = type(value) is int and (least or 0) <= value <= (most or value)
             wrong = f"must be a whole number from {least} to {most}."
@@ -399,8 +416,8 @@ def _in_lower_case(texts: Mapping[str, str], errors: list[ParameterError]) -> di
 
 def _unknown(names: Iterable[str], parameters: Sequence[str]) -> list[ParameterError]:
     """Return the errors of parameters that are not there, each with the one that may be meant."""
-    errors = []
-    for name in names:
+    errors, [*named] = [], names
+    for name in named[:MOST_UNKNOWN]:
         plain, choices = name.lower().replace("_", ""), [p.lower() for p in parameters]
         if close := extractOne(plain, choices, score_cutoff=60):
             hint = f"did you mean {parameters[close[2]]}?"
@@ -410,4 +427,8 @@ def _unknown(names: Iterable[str], parameters: Sequence[str]) -> list[ParameterE
         detail = f"is not a parameter here; {hint}"
         # Strangers choose the name: not all of it is shown.
         errors.append(ParameterError(parameter=name[:50], detail=detail))
+    if rest := named[MOST_UNKNOWN:]:
+        others = f", nor are {len(rest) - 1:,} others" if rest[1:] else ""
+        detail = f"is not a parameter here{others}."
+        errors.append(ParameterError(parameter=rest[0][:50], detail=detail))
     return errors

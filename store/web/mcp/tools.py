@@ -13,6 +13,7 @@ from msgspec.structs import fields
 
 from store.history import HistoryError
 from store.rankings.products import ProductProfile
+from store.search.words import words_of
 from store.web import history, listings, lookup, queries, trends, verdicts
 from store.web.errors import Moved, Refused
 from store.web.openapi import properties_of
@@ -115,6 +116,9 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     results: dict[str, Any] = to_builtins(search_results(query.q, hits, view, most_places=1))
     for hit in results["categories"]:
         del hit["top"][TOP:]  # ten hits must not be longer than an agent should have to read
+    for hit in (*results["categories"], *results["brands"]):
+        if hit["match"] == "related":
+            del hit["verdict"]  # nobody quotes what may not be meant
     pair = lookup.compared_products(query.q, view)
     results["comparison"] = pair and comparisons.in_short(*pair, view)
     results["related"] = [] if pair else results["related"]
@@ -123,6 +127,9 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     sure = [hit["slug"] for hit in results["categories"] if hit["match"] != "related"]
     topic, part = (None if sure else lookup.topic_in(subject, view)) or (None, None)
     results |= {"topic": topic, "part": part}
+    if news and (sure or topic):  # who asks for news of these means no other hit
+        results["categories"] = [h for h in results["categories"] if h["slug"] in sure]
+        results["brands"] = []
     if news and (sure or topic or not subject):  # else it is not here
         changes = queries.ChangesQuery(slug=next(iter(sure), None), topic=topic, since=since)
         listed = to_builtins(trends.change_list(view, changes, max(query.limit, NEWEST_CHANGES)))
@@ -199,15 +206,15 @@ def list_categories(view: View, query: queries.ListCall) -> dict[str, Any]:
     end = query.offset + query.limit
     listed = to_builtins(items[query.offset : end])
     for item in listed:
-        del item["api"]  # 50 addresses are more than an agent should have to read
+        del item["page"], item["api"]  # 100 addresses are more than an agent should have to read
     next_offset = end if end < len(items) else None
     return {"total": len(items), "nextOffset": next_offset, "categories": listed}
 
 
 def _category(view: View, slug: str) -> str:
-    """Return the present slug of a category; many say ``best-x`` for x."""
+    """Return the present slug of a category; many say ``best-x`` for x, or the title."""
     redirects = view.snapshot.summary.category_redirects
-    for spelling in (slug, slug.lower().removeprefix("best-")):
+    for spelling in (slug, "-".join(words_of(slug))):
         if (current := redirects.get(spelling, spelling)) in view.snapshot.line_indexes:
             return current
     return slug
