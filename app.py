@@ -55,7 +55,7 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 
 def _begin(app: Flask, settings: Settings) -> None:
-    """Watch, poll and be watched, though nobody asks; in gunicorn post_worker_init does it."""
+    """Start watcher, schedule and monitoring; under gunicorn post_worker_init does it."""
     app.extensions["watcher"].ensure_running()
     if settings.poll_enabled:
         from store.polls.schedule import begin  # noqa: PLC0415 - most servers do not poll

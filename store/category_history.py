@@ -29,13 +29,14 @@ CLOCK_TOLERANCE = timedelta(minutes=10)
 """How far two clocks may differ before one of them is taken to be wrong."""
 
 
-class LineIndex(Struct, frozen=True):
-    """The places of a category's polls in its history files, oldest first.
+class PollIndex(Struct, frozen=True):
+    """The places of a category's sound polls in its history files, oldest first.
 
-    ``models`` are the present names of those who were asked, ``ids`` the polls' ids as numbers.
-    ``file`` indexes ``files``; ``start`` and ``end`` are byte offsets, ``line`` counts from 1.
-    ``withheld`` has by position why a line is withheld, ``outcomes`` a count by model and outcome,
-    as recorded, withheld or not; ``invented`` counts the polls of sample assistants.
+    Damaged lines are not in it, though the chains of the ledger go over them. By position:
+    ``models``, the assistant's present name, ``ids``, the poll's id as a number, ``file``, which of
+    ``files``, ``start`` and ``end`` in bytes, ``line`` from 1; ``withheld`` says why a line is.
+    ``outcomes`` counts polls by model and recorded outcome, ``invented`` those of sample
+    assistants.
     ``open_entries`` are those by which lines of open days would be closed.
     """
 
@@ -89,7 +90,7 @@ class CategoryHistory(Struct, frozen=True):
     signatures: tuple[Signature | None, ...] | None
     basis: HistoryBasis
     damage: tuple[Problem, ...]
-    line_index: LineIndex | None = None
+    poll_index: PollIndex | None = None
     aggregate: CategoryAggregate | None = None
     poll_states: Mapping[str, PairState] | None = None
 
@@ -123,25 +124,25 @@ def read_category(
         return msgspec.structs.replace(before, signatures=None, damage=damage, poll_states=None)
     ordered = in_order(stored, basis.withheld)
     polls = under_present_names((stored.poll for stored in ordered), basis.former_names)
-    line_index = _line_index(logs, ordered, polls, basis)
-    withheld = line_index.withheld
+    poll_index = _poll_index(logs, ordered, polls, basis)
+    withheld = poll_index.withheld
     counted = [poll for i, poll in enumerate(polls) if i not in withheld] if withheld else polls
     aggregate = aggregates.gather(slug, basis.category, counted, names)
     return CategoryHistory(
         signatures=tuple(log.signature for log in logs),
         basis=basis,
         damage=damage,
-        line_index=line_index,
+        poll_index=poll_index,
         aggregate=aggregate,
         poll_states=aggregate.states if counted is polls else poll_states(polls),
     )
 
 
-def _line_index(
+def _poll_index(
     logs: Sequence[Log], ordered: Sequence[PollLine], polls: Sequence[Poll], basis: HistoryBasis
-) -> LineIndex:
+) -> PollIndex:
     files, withheld = basis.files, basis.withheld
-    return LineIndex(
+    return PollIndex(
         files=files,
         file=array("H", [files.index(stored.file) for stored in ordered]),
         start=array("Q", [stored.start for stored in ordered]),

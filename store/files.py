@@ -67,9 +67,9 @@ class DataDirectoryError(Exception):
 class Catalogue(Struct, frozen=True):
     """All hand-edited files together. Slugs are file names.
 
-    ``unusable`` says by file name why nothing of it is in use. A former slug that several files
-    claim has the key of the file that it would name. ``words_from`` is the notice that goes with
-    ``words``.
+    ``unusable`` has by file name the problem of each file of which no version is in use; a former
+    slug that several files claim is listed as if it were a file. ``words_from`` is the notice that
+    goes with ``words``.
     """
 
     site: Site
@@ -116,7 +116,10 @@ class Catalogue(Struct, frozen=True):
 
     @property
     def renamed(self) -> dict[str, str]:
-        """The present slug of every category that had another one."""
+        """The present slug of every category that had another one: old addresses lead there.
+
+        Its history goes along by ``former_slugs`` alone; see ``category_history.history_files``.
+        """
         return {old: slug for slug, item in self.categories.items() for old in item.former_slugs}
 
     @property

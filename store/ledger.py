@@ -117,7 +117,7 @@ class Ledger(Struct):
     """The two files of a ledger read together.
 
     ``newest`` has each file's newest entry, ``ends`` the day and line count of each entry of a file
-    from its newest acceptance on, ``accepted`` that acceptance (a category may have several files).
+    from its newest acceptance on, ``accepted`` that acceptance.
     ``heads`` are those that close days; ``last_closed_day`` is the newest of them, empty where
     there is none. ``pending`` are the entries that no head covers yet; ``root`` commits to every
     entry; ``lines`` counts all lines that entries cover.

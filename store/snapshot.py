@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from store.category_history import (
     CategoryHistory,
     HistoryBasis,
-    LineIndex,
+    PollIndex,
     deleted_slugs,
     history_files,
     read_category,
@@ -60,7 +60,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     Mappings are keyed by category slug, but ``products`` and ``product_stats`` by product id; the
     latter are a product's figures in each category. ``histories`` also hold deleted
-    categories, see :meth:`deleted_category`. ``line_indexes`` and ``aggregates`` hold no category
+    categories, see :meth:`deleted_category`. ``poll_indexes`` and ``aggregates`` hold no category
     whose history was never read, ``poll_states`` none whose history could not be read last time.
     ``step`` counts derivations from 1. ``board_steps`` have, by category, the step in which its
     leaderboard or its polls last changed: what was made of them since may be kept.
@@ -79,9 +79,9 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     board_steps: Mapping[str, int]
 
     @cached_property
-    def line_indexes(self) -> dict[str, LineIndex]:
+    def poll_indexes(self) -> dict[str, PollIndex]:
         """The places of the polls of each category."""
-        return {slug: r.line_index for slug, r in self.histories.items() if r.line_index}
+        return {slug: r.poll_index for slug, r in self.histories.items() if r.poll_index}
 
     @cached_property
     def aggregates(self) -> dict[str, CategoryAggregate]:
@@ -111,7 +111,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     @cached_property
     def _invented(self) -> Problem | None:
-        polls = sum(line_index.invented for line_index in self.line_indexes.values())
+        polls = sum(poll_index.invented for poll_index in self.poll_indexes.values())
         return undeclared_sample(polls, self.catalogue.site)
 
     @property
@@ -135,8 +135,8 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
         While no history is known at all, it is every error in history.
         """
-        if any(line_index.models for line_index in self.line_indexes.values()):
-            unread = self.damage.keys() - self.line_indexes.keys()
+        if any(poll_index.models for poll_index in self.poll_indexes.values()):
+            unread = self.damage.keys() - self.poll_indexes.keys()
             return tuple(sorted({self.damage[slug][0] for slug in unread}))
         return tuple(sorted(p for p in self._all_damage if p.severity == "error"))
 
@@ -147,7 +147,7 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     @cached_property
     def unknown_withheld(self) -> tuple[str, ...]:
         """The ids in withheld.json that no poll has; none while a poll of them may be lost."""
-        hidden = {f"{x.ids[i]:016x}" for x in self.line_indexes.values() for i in x.withheld}
+        hidden = {f"{x.ids[i]:016x}" for x in self.poll_indexes.values() for i in x.withheld}
         return () if self.lost else tuple(sorted(self.catalogue.withheld.keys() - hidden))
 
     @property
@@ -161,25 +161,25 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     def provisional_head(self) -> ProvisionalHead:
         """All lines of history, closed or not, and the root over them."""
         return self.ledger.provisional_head(
-            entry for index in self.line_indexes.values() for entry in index.open_entries
+            entry for index in self.poll_indexes.values() for entry in index.open_entries
         )
 
     def deleted_category(self, slug: str) -> CategoryAggregate | None:
         """Return what history holds of a category that somebody deleted."""
         if slug in self.catalogue.categories or self.catalogue.fault_of("categories", slug):
             return None
-        line_index = self.line_indexes.get(slug)
-        return self.aggregates.get(slug) if line_index and line_index.models else None
+        poll_index = self.poll_indexes.get(slug)
+        return self.aggregates.get(slug) if poll_index and poll_index.models else None
 
     def fault_of(self, slug: str) -> Problem | None:
         """Return what keeps a category, or a slug that history holds, from being shown."""
         aggregate = self.aggregates.get(slug)
         errors = [p for p in self.damage.get(slug, ()) if p.severity == "error"]
-        if errors and not (slug in self.line_indexes and aggregate and aggregate.successes):
+        if errors and not (slug in self.poll_indexes and aggregate and aggregate.successes):
             return errors[0]
         fault = self.catalogue.fault_of("categories", slug)
         of_folder = fault is not None and fault.file == "categories"
-        return fault if slug in self.line_indexes or not of_folder else None
+        return fault if slug in self.poll_indexes or not of_folder else None
 
     def product(self, slug: str) -> ProductProfile | None:
         """Return a product by its address, unless nobody knows what its file says."""

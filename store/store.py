@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from store.category_history import LineIndex, history_files
+from store.category_history import PollIndex, history_files
 from store.data_file import JsonPath
 from store.files import Catalogue, DataDirectoryError, Files
 from store.history import History, HistoryError
@@ -130,7 +130,7 @@ class Store:
         self.appended.set()
         return recorded
 
-    def lines(self, line_index: LineIndex, positions: Sequence[int]) -> list[bytes]:
+    def lines(self, poll_index: PollIndex, positions: Sequence[int]) -> list[bytes]:
         """Return the lines of history at these positions of an index, withheld texts replaced.
 
         Raises:
@@ -138,13 +138,13 @@ class Store:
         """
         places: dict[int, list[tuple[int, int, str]]] = {}
         for i in positions:
-            place = line_index.start[i], line_index.end[i], f"{line_index.ids[i]:016x}"
-            places.setdefault(line_index.file[i], []).append(place)
+            place = poll_index.start[i], poll_index.end[i], f"{poll_index.ids[i]:016x}"
+            places.setdefault(poll_index.file[i], []).append(place)
         texts = {
-            file: iter(self.history.lines(line_index.files[file], places[file])) for file in places
+            file: iter(self.history.lines(poll_index.files[file], places[file])) for file in places
         }
-        withheld = line_index.withheld
-        lines = ((i, next(texts[line_index.file[i]])) for i in positions)
+        withheld = poll_index.withheld
+        lines = ((i, next(texts[poll_index.file[i]])) for i in positions)
         return [redacted(line, withheld[i]) if i in withheld else line for i, line in lines]
 
     def _advance(self, catalogue: Catalogue) -> None:

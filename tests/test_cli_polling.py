@@ -33,7 +33,7 @@ from replaying import Replaying, answer_text, envelope
 from store.history import History
 from store.polls import sample as sample_assistant
 from store.polls.locks import turn
-from store.polls.providers.provider import Reply
+from store.polls.providers.wire import Reply
 from store.records import Failure, Poll
 from store.text import rfc3339
 

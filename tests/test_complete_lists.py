@@ -14,7 +14,7 @@ from flask import Flask
 from store.cli.schemas import SCHEMA_NAMES
 from store.line_codec import SHOWN_OF_WITHHELD
 from store.polls import answers, due, secrets
-from store.polls.providers import PROVIDERS
+from store.polls.providers import WIRE_FORMATS
 from store.publishing import dataset
 from store.rankings.certainty import Level
 from store.rankings.sentences import LEVELS, number_in_words
@@ -73,7 +73,7 @@ def test_every_member_of_a_poll_has_a_column() -> None:
     """In CSV all that is flat but what only proves the line; in the dataset everything."""
     in_csv = {"v", "pick", "ranking", "missed", "notes", "usage", "cooldownUntil", "crc"}
     assert {*Poll.__struct_encode_fields__} - {*POLL_COLUMNS} == in_csv
-    columns = json.loads((TEMPLATES / "dataset.json").read_text(encoding="utf-8"))["polls"][
+    columns = json.loads((TEMPLATES / "tables.json").read_text(encoding="utf-8"))["polls"][
         "columns"
     ]
     assert {*Poll.__struct_fields__} - columns.keys() == {"v", "usage", "cooldown_until"}
@@ -87,12 +87,21 @@ def test_every_kind_of_failure_says_how_soon_it_is_retried() -> None:
 
 def test_every_format_has_a_provider_whose_path_is_known() -> None:
     """Whoever copies the whole address into base_url is told what to take off."""
-    assert {*get_args(get_type_hints(Assistant)["api"])} == {*PROVIDERS, "sample"}
-    for api, provider in PROVIDERS.items():
+    assert {*get_args(get_type_hints(Assistant)["api"])} == {*WIRE_FORMATS, "sample"}
+    for api, provider in WIRE_FORMATS.items():
         entry = {"name": "A", "api": api, "base_url": "https://ai.example/v1", "model": "m"}
         asked = msgspec.convert(entry, Assistant)
         url = provider.build_request(asked, answers.prompt("Which?"), None).url
         assert secrets.API_PATH.search(url), url
+
+
+def test_every_format_is_told_where_people_read_of_them() -> None:
+    """In the column of the dataset and in the README of the commands."""
+    tables = json.loads((TEMPLATES / "tables.json").read_text(encoding="utf-8"))
+    told = tables["instruments"]["columns"]["api"]["about"].partition(": ")[2].split(", ")
+    assert told == [*WIRE_FORMATS]
+    commands = (ROOT / "store/cli/README.md").read_text(encoding="utf-8")
+    assert [api for api in WIRE_FORMATS if f"`{api}`" not in commands] == []
 
 
 def test_every_folder_of_data_files_has_a_schema() -> None:

@@ -27,8 +27,8 @@ from store.polls.asking import (
     read_result,
 )
 from store.polls.due import Pair
-from store.polls.providers import PROVIDERS
-from store.polls.providers.provider import Response
+from store.polls.providers import WIRE_FORMATS
+from store.polls.providers.wire import Response
 from store.polls.secrets import faults
 from store.polls.sending import Limits, Sender
 from store.polls.spending import Budget, Charge, at_reduced_price
@@ -36,7 +36,7 @@ from store.records import Assistant, Poll, Usage
 
 NOW = datetime(2026, 11, 2, 6, tzinfo=UTC)
 CANARY = "sk-canary-4f1d"
-APIS = tuple(PROVIDERS)
+APIS = tuple(WIRE_FORMATS)
 
 
 class Outcome(NamedTuple):

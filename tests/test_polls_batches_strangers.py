@@ -21,8 +21,8 @@ from processes import reached, until
 from servers import free_port
 
 from store.polls.asking import request_for
-from store.polls.providers import PROVIDERS, queue_of
-from store.polls.providers.provider import Items, Queue, RemoteBatch, Response
+from store.polls.providers import WIRE_FORMATS, queue_of
+from store.polls.providers.wire import Items, Queue, RemoteBatch, Response
 from store.records import Assistant
 
 AIMOCK = os.environ.get("AIMOCK")
@@ -152,7 +152,7 @@ def test_openai_sdk_reads_our_batch_and_we_its() -> None:
     }
     ((_, came),) = queue.read_results(msgspec.json.encode(result))
     assert isinstance(came, Response)
-    assert PROVIDERS[assistant.api].read_reply(came).outcome == "hello"
+    assert WIRE_FORMATS[assistant.api].read_reply(came).outcome == "hello"
 
 
 def test_anthropic_sdk_reads_our_batch_and_we_its_results() -> None:
@@ -192,7 +192,7 @@ def test_anthropic_sdk_reads_our_batch_and_we_its_results() -> None:
         )
         found.update(queue.read_results(shape.model_dump_json().encode()))
     outcomes = {
-        name: PROVIDERS[assistant.api].read_reply(came).outcome for name, came in found.items()
+        name: WIRE_FORMATS[assistant.api].read_reply(came).outcome for name, came in found.items()
     }
     assert outcomes.pop("succeeded") == "hello"
     kinds = {name: getattr(came, "kind", None) for name, came in outcomes.items()}

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.polls.answers import ANSWER_SCHEMA, Prompt, prompt, read
-from store.polls.providers import PROVIDERS
-from store.polls.providers.provider import Reply, Request, Response, Tokens
+from store.polls.providers import WIRE_FORMATS
+from store.polls.providers.wire import Reply, Request, Response, Tokens
 from store.polls.spending import at_most
 from store.records import Answer, Assistant, Failure
 
@@ -28,7 +28,7 @@ def recorded(api: str, name: str) -> Response:
 
 def reply(api: str, name: str) -> Reply:
     """What a recorded reply is read as."""
-    return PROVIDERS[api].read_reply(recorded(api, name))
+    return WIRE_FORMATS[api].read_reply(recorded(api, name))
 
 
 def meaning(got: Reply) -> str:
@@ -151,11 +151,11 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize("api", PROVIDERS)
+@pytest.mark.parametrize("api", WIRE_FORMATS)
 @given(status=st.integers(100, 599), value=JSON)
 def test_no_json_breaks_a_reader(api: str, status: int, value: Any) -> None:
     """JSON of any shape at any status is a text or a failure with a sentence."""
-    got = PROVIDERS[api].read_reply(Response(status, {}, json.dumps(value).encode()))
+    got = WIRE_FORMATS[api].read_reply(Response(status, {}, json.dumps(value).encode()))
     assert isinstance(got.outcome, str) or got.outcome.error
 
 
@@ -164,7 +164,7 @@ def test_no_json_breaks_a_reader(api: str, status: int, value: Any) -> None:
 )
 def test_bytes_made_to_break_readers(raw: bytes) -> None:
     """Deep nesting and broken encodings are a failure like any other."""
-    for provider in PROVIDERS.values():
+    for provider in WIRE_FORMATS.values():
         got = provider.read_reply(Response(200, {}, raw))
         assert got.outcome == Failure("http", "The provider's reply is not a JSON object.")
 
@@ -178,10 +178,10 @@ BASE = "https://api.example/v1/"
 def built(api: str, key: str | None = "sk-1", **fields: Any) -> Request:
     """The request for an assistant."""
     who = Assistant(name="A", api=api, base_url=BASE, model="m-1", **fields)  # type: ignore[arg-type]
-    return PROVIDERS[api].build_request(who, QUESTION, key)
+    return WIRE_FORMATS[api].build_request(who, QUESTION, key)
 
 
-@pytest.mark.parametrize("api", PROVIDERS)
+@pytest.mark.parametrize("api", WIRE_FORMATS)
 def test_the_limit_on_the_output_is_reserved_for(api: str) -> None:
     """By whatever name a format calls it: ``extra`` may set a higher one than models.json."""
     body = built(api, max_output_tokens=4321).body
@@ -282,7 +282,7 @@ def test_gemini_request() -> None:
     assert built("gemini", web_search=True).body["tools"] == [{"googleSearch": {}}]
 
 
-@pytest.mark.parametrize("api", PROVIDERS)
+@pytest.mark.parametrize("api", WIRE_FORMATS)
 def test_what_all_requests_have_in_common(api: str) -> None:
     """No sampling parameters, no key without one, the budget as told, the operator's extras."""
     text = json.dumps(built(api, web_search=True).body)

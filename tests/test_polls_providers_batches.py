@@ -9,7 +9,7 @@ from store.cli.checks import why_no_batches
 from store.polls.providers import queue_of
 from store.polls.providers.anthropic import AnthropicQueue
 from store.polls.providers.openai import OpenAIQueue
-from store.polls.providers.provider import UNASKED, Response, no_answer, read_object
+from store.polls.providers.wire import UNASKED, Response, no_answer, read_object
 from store.records import Assistant
 
 ASSISTANT = Assistant(name="A", api="responses", base_url="https://api.example/v1/", model="m")

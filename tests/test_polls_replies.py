@@ -19,15 +19,15 @@ from store.line_codec import decode_line, encode_line
 from store.polls.asking import UNEXPECTED, ask, estimate_reserve, poll_of
 from store.polls.clocks import Clock
 from store.polls.due import Pair
-from store.polls.providers import PROVIDERS
-from store.polls.providers.provider import Reply
+from store.polls.providers import WIRE_FORMATS
+from store.polls.providers.wire import Reply
 from store.polls.sending import Limits, Sender
 from store.polls.spending import Charge, micros
 from store.records import Assistant, Poll
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
 CANARY = "sk-canary-4f1d9a"
-APIS = tuple(PROVIDERS)
+APIS = tuple(WIRE_FORMATS)
 TOTAL = 60
 
 

@@ -14,13 +14,13 @@ from processes import at_once
 from replaying import CUT, DROPPED, HUGE, SILENT, Replaying, Step, answer_text
 
 from store.polls.answers import Prompt
-from store.polls.providers import PROVIDERS
-from store.polls.providers.provider import Reply, Request
+from store.polls.providers import WIRE_FORMATS
+from store.polls.providers.wire import Reply, Request
 from store.polls.sending import Limits, RateLimiter, Sender
 from store.polls.spending import Budget, Charge, at_most, micros, usd
 from store.records import Assistant, Failure
 
-CHAT = PROVIDERS["chat"]
+CHAT = WIRE_FORMATS["chat"]
 GOOD = {"picks": ["Alpha"]}
 PRICES = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
 RATE = {"error": {"message": "Slow down", "code": "rate_limit_exceeded"}}

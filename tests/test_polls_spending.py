@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from processes import ROOT, at_once
 
 from store.polls.locks import DamagedFileError
-from store.polls.providers.provider import Reply, Tokens
+from store.polls.providers.wire import Reply, Tokens
 from store.polls.spending import (
     UNCOUNTED,
     Budget,

@@ -100,7 +100,7 @@ def test_duckdb_counts_over_http_by_reading_little(store: Store) -> None:
             there = files.replace("https://rankings.example", base).replace("picks", table)
             query = f"SELECT count(*) FROM {there}"  # noqa: S608 - our own page
             (found,) = connection.execute(query).fetchone()
-    assert found == sum(len(each.models) for each in store.snapshot.line_indexes.values())
+    assert found == sum(len(each.models) for each in store.snapshot.poll_indexes.values())
     print(sent)  # noqa: T201 - what `-s` is for
     assert len(sent) == 2
     assert max(sent.values()) < 30_000

@@ -60,11 +60,11 @@ class TestLedger:
         """Order is that of appending, not of time; a limit counts after the filter."""
         store.record([failed("B"), answered("A", ["Zoho"])], "2026-01-01T00:00:00Z")
         store.reload()
-        line_index = store.snapshot.line_indexes["crm-software"]
-        assert line_index.newest(None, 10) == [2, 1, 0]
-        assert line_index.newest(None, 2) == [2, 1]
-        assert line_index.newest("A", 1) == [2]
-        assert line_index.newest("nobody", 5) == []
+        poll_index = store.snapshot.poll_indexes["crm-software"]
+        assert poll_index.newest(None, 10) == [2, 1, 0]
+        assert poll_index.newest(None, 2) == [2, 1]
+        assert poll_index.newest("A", 1) == [2]
+        assert poll_index.newest("nobody", 5) == []
 
     def test_a_former_slug_that_lives_again_keeps_its_own_file(self, store: Store) -> None:
         """A slug in the catalogue is nobody else's history."""

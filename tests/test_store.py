@@ -328,8 +328,8 @@ def picture(store: Store) -> dict[str, Any]:
         "retired": summary.retired,
         "problems": [str(problem) for problem in store.problems],
         "history": {
-            slug: (line_index.models, store.lines(line_index, line_index.newest(None, 500)))
-            for slug, line_index in snapshot.line_indexes.items()
+            slug: (poll_index.models, store.lines(poll_index, poll_index.newest(None, 500)))
+            for slug, poll_index in snapshot.poll_indexes.items()
         },
         "read": {slug: (r.last_poll, r.states) for slug, r in snapshot.aggregates.items()},
         "poll_states": snapshot.poll_states,
@@ -426,14 +426,14 @@ def test_while_nothing_can_be_derived_nobody_is_asked_twice(
 
 def test_lines_are_the_file_and_withheld_texts_are_not_in_them(store: Store) -> None:
     """History is served as it stands; a withheld poll keeps its place and loses its texts."""
-    line_index = store.snapshot.line_indexes["crm-software"]
+    poll_index = store.snapshot.poll_indexes["crm-software"]
     raw = store.history.path("crm-software").read_bytes().splitlines()
-    assert store.lines(line_index, line_index.newest(None, 10)) == raw[::-1]
+    assert store.lines(poll_index, poll_index.newest(None, 10)) == raw[::-1]
     hidden = json.loads(raw[0])["id"]
     withhold(data_of(store), hidden)
     store.reload()
-    line_index = store.snapshot.line_indexes["crm-software"]
-    second, first = store.lines(line_index, line_index.newest(None, 10))
+    poll_index = store.snapshot.poll_indexes["crm-software"]
+    second, first = store.lines(poll_index, poll_index.newest(None, 10))
     assert second == raw[1]
     shown = json.loads(first)
     assert (shown["id"], shown["withheld"], shown["pick"]) == (hidden, True, None)

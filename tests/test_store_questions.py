@@ -195,7 +195,7 @@ def test_no_line_that_can_be_sealed_stops_the_service(
         store = store_of(app_over(data))
         store.keep_current(prepare=True)
         assert bodies(store)
-        counted = len(store.snapshot.line_indexes[CRM].models)
+        counted = len(store.snapshot.poll_indexes[CRM].models)
         assert (counted, len(store.problems)) in {(6, 0), (5, 1)}
     finally:
         path.write_bytes(whole)

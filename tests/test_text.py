@@ -9,7 +9,7 @@ from builders import answered, app_over, write_data
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from store.polls.providers.provider import first_name
+from store.polls.providers.wire import first_name
 from store.rankings.names import key, slug
 from store.text import IGNORABLE, ascii_url, clean, is_hidden
 

@@ -83,7 +83,7 @@ TOLD = (
     (METHOD, f"of the {words(meaning.MOST_ALIKE)} texts of a category"),
     ("README.md", f"`limit=` up to {largest(queries.SearchQuery)}"),
     ("README.md", f"`limit=` up to {largest(queries.HistoryQuery)}"),
-    ("README.md", f"the newest {trends.MOST_CHANGES:,} flips"),
+    ("README.md", f"the newest {trends.MOST_CHANGES:,} changes"),
     (COMMANDS, f"takes up to {words(MAX_SAMPLES)}"),
     (COMMANDS, f"`batch_price_factor` ({Assistant(name='A', api='chat').batch_price_factor:g})"),
     (COMMANDS, f"of up to {batches.MOST_ITEMS} questions"),

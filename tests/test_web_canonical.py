@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
+from store.publishing.trees import paths_to_export
+
 BASE = "https://rankings.example"
 
 
@@ -121,3 +123,12 @@ def test_no_path_leads_off_the_site(small: Flask, path: str) -> None:
     """Whatever is asked for, a redirect stays below the base URL."""
     answer = raw(small.test_client(), f"/{path}".encode().decode("latin-1"))
     assert answer.headers.get("Location", f"{BASE}/").startswith(f"{BASE}/")
+
+
+def test_every_page_takes_upper_case_and_a_slash(small: Flask) -> None:
+    """Also where the variable of its rule is no slug, which `_canonical` would have to know."""
+    reader = small.test_client()
+    paths = [*paths_to_export(small, small.extensions["store"].snapshot)]
+    pages = [path for path in paths if path != "/" and reader.get(path).mimetype == "text/html"]
+    for sent, path in [(f"{path}/", path) for path in pages] + [(p.upper(), p) for p in pages]:
+        assert raw(reader, sent).headers.get("Location", "").endswith(path), sent

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from builders import BASE_URL, answered, client_over, failed, store_over, write_data
 
-from store.category_history import LineIndex
+from store.category_history import PollIndex
 from store.line_codec import encode_line
 from store.records import Poll
 from store.store import Store
@@ -80,9 +80,9 @@ def test_no_more_is_read_than_it_takes(tmp_path: Path, monkeypatch: pytest.Monke
     read: list[int] = []
     lines = Store.lines
 
-    def counted(store: Store, line_index: LineIndex, positions: Sequence[int]) -> list[bytes]:
+    def counted(store: Store, poll_index: PollIndex, positions: Sequence[int]) -> list[bytes]:
         read.append(len(positions))
-        return lines(store, line_index, positions)
+        return lines(store, poll_index, positions)
 
     monkeypatch.setattr(Store, "lines", counted)
     assert len(mentions(tmp_path, "x")) == MOST_POLLS

@@ -13,8 +13,8 @@ from store.files import Catalogue, Files
 from store.history import History, PollLine
 from store.polls.asking import cost_at_most
 from store.polls.due import most_answers
-from store.polls.providers import PROVIDERS, queue_of
-from store.polls.providers.provider import LOOPBACK, of_host
+from store.polls.providers import WIRE_FORMATS, queue_of
+from store.polls.providers.wire import LOOPBACK, of_host
 from store.polls.secrets import KEY_NAME, KEY_OWNERS, faults, looks_like_a_key
 from store.polls.spending import missing_prices
 from store.rankings import curation, merging
@@ -301,7 +301,7 @@ def _mistakes_of(assistant: Assistant, catalogue: Catalogue) -> Iterator[_Mistak
         yield "base_url", "the key would travel unencrypted; use https", "warning"
     if assistant.batch and (why := why_no_batches(assistant)):
         yield "batch", why, "error"
-    provider = PROVIDERS.get(assistant.api)
+    provider = WIRE_FORMATS.get(assistant.api)
     if assistant.tier and not (provider and of_host(provider.FLEX, assistant)):
         why = 'only OpenAI and Gemini are known here to have a flex tier; take "tier" out'
         yield "tier", why, "error"

@@ -44,7 +44,7 @@ ONCE_A_DAY = " Of one day one answer counts: what was asked today may be asked a
 
 
 class PollRun(Struct, frozen=True):
-    """The assistants to ask, or what of theirs ``is_due``; ``is_simulated`` by --at."""
+    """The run of one command: whom to ask, only what ``is_due``, at a simulated time (--at)."""
 
     session: PollSession
     assistants: Sequence[Assistant]
@@ -94,8 +94,8 @@ def instant(value: str) -> datetime:
     "--at", type=instant, metavar="TIME", help="Pretend it is this time; for sample assistants."
 )
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; send nothing.")
-@click.option("--try", "attempt", is_flag=True, help="Ask each assistant one tiny question.")
-@click.option("--status", "show", is_flag=True, help="Say what is due, paused and spent.")
+@click.option("--try", "probing", is_flag=True, help="Ask each assistant one tiny question.")
+@click.option("--status", "status", is_flag=True, help="Say what is due, paused and spent.")
 @click.option(
     "--cancel", is_flag=True, help="End the batches on their way; keep what they answered."
 )
@@ -111,8 +111,8 @@ def poll(  # noqa: PLR0913 - a command's options
     due: bool,
     everything: bool,
     dry_run: bool,
-    attempt: bool,
-    show: bool,
+    probing: bool,
+    status: bool,
     cancel: bool,
 ) -> None:
     """Ask the assistants and append what they say to history.
@@ -128,11 +128,11 @@ def poll(  # noqa: PLR0913 - a command's options
     Exits with 0 when all is fine (also when a spending limit is reached), with 1 when something
     is wrong that needs a person, and with 2 when the command is called in a wrong way.
     """
-    if not any((slugs, due, everything, until_clear, show, cancel, attempt)):
+    if not any((slugs, due, everything, until_clear, status, cancel, probing)):
         raise click.UsageError(
             "Say what to poll: one or more SLUGs, --due, --all or --until-clear."
         )
-    if (show or cancel or attempt) and (due or everything or until_clear):
+    if (status or cancel or probing) and (due or everything or until_clear):
         raise click.UsageError("--status, --cancel and --try ask no questions; name one alone.")
     if everything and due:
         raise click.UsageError("--all asks what is not due, too; leave out --due.")
@@ -150,9 +150,9 @@ def poll(  # noqa: PLR0913 - a command's options
     session = PollSession(settings, catalogue, polling, record, threading.Event(), max_usd)
     if at and any(assistant.api != "sample" for assistant in session.catalogue.assistants):
         raise click.UsageError("--at is only for data whose assistants are all of api sample.")
-    if show:
+    if status:
         sys.exit(0 if show_status(session, chosen) else 1)
-    if attempt:
+    if probing:
         state = session.polling.read(session.catalogue)
         answers = [probe(session, assistant, state) for assistant in chosen]
         click.echo("\n".join(sentence for sentence, _ in answers))

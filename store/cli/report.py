@@ -20,8 +20,8 @@ from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, Batch
 from store.polls.batches import CANCEL_AFTER, describe_delay
 from store.polls.due import FuturePollError, Pair, PollingState
 from store.polls.locks import is_held, path_of
-from store.polls.providers import PROVIDERS
-from store.polls.providers.provider import Tokens
+from store.polls.providers import WIRE_FORMATS
+from store.polls.providers.wire import Tokens
 from store.polls.schedule import LOCK
 from store.polls.secrets import FAILURE_PART, redact
 from store.polls.session import PollSession
@@ -223,7 +223,7 @@ def probe(session: PollSession, assistant: Assistant, state: PollingState) -> tu
     plain = replace(assistant, structured="prompt", web_search=False)
     try:
         sender = session.sender(plain)
-        request = PROVIDERS[plain.api].build_request(plain, PROMPT, sender.secret)
+        request = WIRE_FORMATS[plain.api].build_request(plain, PROMPT, sender.secret)
         most = spending.usd(plain, spending.at_most(plain, request.body)) or 0
         charge = Charge(session.budget, spending.micros(most), name)
         if not charge.reserve():

@@ -1,4 +1,4 @@
-"""Signals to an operator's machines: metrics, and to systemd that the service is ready and well.
+"""Monitoring: metrics for Prometheus, readiness and watchdog signals for systemd.
 
 With ``WatchdogSec=`` in the unit, systemd restarts a service that falls silent for so long; a
 worker that hangs alone is replaced by gunicorn before. Sources: sd_notify(3),
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def begin(app: Flask) -> None:
-    """Start metrics and what systemd is told, as the settings ask; the scheduler runs already."""
+    """Start what the settings ask for; every server calls this, ``flask run`` and gunicorn."""
     store, settings = app.extensions["store"], app.extensions["settings"]
     notify(store, settings.environ)
     if settings.metrics_port:

@@ -112,8 +112,8 @@ def _of_assistants(store: Store, schedule: ScheduleStatus | None) -> Iterator[co
         "consensus_polls", "Polls in the history.", labels=("assistant", "outcome")
     )
     counts = collections.Counter[tuple[str, str]]()
-    for line_index in store.snapshot.line_indexes.values():
-        counts.update(line_index.outcomes)
+    for poll_index in store.snapshot.poll_indexes.values():
+        counts.update(poll_index.outcomes)
     for labels, number in sorted(counts.items()):
         polls.add_metric(labels, number)
     answered = _gauge("consensus_last_success_timestamp_seconds", "When it last answered.")

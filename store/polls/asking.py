@@ -17,8 +17,8 @@ from store.line_codec import decode_line, encode_line
 from store.polls import answers, secrets, spending
 from store.polls.answers import Prompt, prompt
 from store.polls.due import Pair
-from store.polls.providers import PROVIDERS
-from store.polls.providers.provider import Reply, Request, Response
+from store.polls.providers import WIRE_FORMATS
+from store.polls.providers.wire import Reply, Request, Response
 from store.polls.sending import Limits, Sender
 from store.polls.spending import Charge
 from store.records import (
@@ -44,7 +44,7 @@ FOLDER = "instruments"
 
 def request_for(assistant: Assistant, question: str, key: str | None = None) -> Request:
     """Return the request that puts a question to an assistant of a real provider."""
-    return PROVIDERS[assistant.api].build_request(assistant, prompt(question), key)
+    return WIRE_FORMATS[assistant.api].build_request(assistant, prompt(question), key)
 
 
 def encode_instrument(assistant: Assistant, key: str | None = None) -> bytes:
@@ -54,7 +54,7 @@ def encode_instrument(assistant: Assistant, key: str | None = None) -> bytes:
     is taken out; an assistant with another one in its entry is not asked.
     """
     words = prompt("{question}")
-    request = PROVIDERS[assistant.api].build_request(
+    request = WIRE_FORMATS[assistant.api].build_request(
         replace(assistant, tier=None), Prompt("{system}", "{prompt}"), None
     )
     # the tier changes the price of an answer, and is not known to change the answer
@@ -133,7 +133,7 @@ def read_result(
     It has no latency, which would be the queue's, and a cut-off answer is not asked for again.
     """
     try:
-        reply = PROVIDERS[assistant.api].read_reply(result)
+        reply = WIRE_FORMATS[assistant.api].read_reply(result)
         reply = spending.check_cost(assistant, estimate_reserve(assistant, question), reply)
     except Exception:  # noqa: BLE001 - else one odd result would keep all others from history
         reply = _unexpected(assistant, slug, None)

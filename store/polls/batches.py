@@ -18,8 +18,8 @@ from store.history import History, HistoryError
 from store.polls.asking import KEPT_CHARACTERS, estimate_reserve, poll_of, read_result, request_for
 from store.polls.batch_files import Batch, BatchQuestion
 from store.polls.due import Pair
-from store.polls.providers import PROVIDERS, queue_of
-from store.polls.providers.provider import (
+from store.polls.providers import WIRE_FORMATS, queue_of
+from store.polls.providers.wire import (
     UNASKED,
     RemoteBatch,
     Response,
@@ -313,7 +313,7 @@ class AssistantBatches:
 
     def _describe(self, response: Response) -> str:
         """Return what a request came to that was of no use, in a sentence."""
-        outcome = PROVIDERS[self._assistant.api].read_reply(response).outcome
+        outcome = WIRE_FORMATS[self._assistant.api].read_reply(response).outcome
         if isinstance(outcome, Failure):
             return clean(outcome.error)[:KEPT_CHARACTERS]
         return f"The provider answered HTTP {response.status}, but nothing that could be used."

@@ -23,7 +23,7 @@ from store.polls.asking import ask, estimate_reserve, keep_instrument, poll_of
 from store.polls.batches import CANCEL_AFTER, WORTH_ANOTHER, AssistantBatches, follow_batches
 from store.polls.due import Pair
 from store.polls.locks import turn
-from store.polls.providers.provider import Reply
+from store.polls.providers.wire import Reply
 from store.polls.session import IN_BATCH, SKIPPED, PollSession, Summary
 from store.polls.spending import Charge
 from store.rankings.poll_states import IN_A_ROW
@@ -180,7 +180,8 @@ class Questions:
 
     def _start(self) -> None:
         """Begin to ask the first pair, unless it is not to be asked; or leave it for later."""
-        # Every direct question passes here; those of batches pass `AssistantBatches._affordable`.
+        # Every direct question passes here, batches pass `AssistantBatches.send`; a limit in money
+        # is one of `Budget._limits`.
         pair, session = self._waiting[0], self._session
         now = session.clock.now()
         if fault := session.clock.fault():

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from store.polls.providers.provider import Reply, Tokens
+from store.polls.providers.wire import Reply, Tokens
 from store.records import SAMPLE, Category
 
 SERVED_MODEL = "sample-1"

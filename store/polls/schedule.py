@@ -2,7 +2,8 @@
 
 The process that holds the scheduler's lock keeps a job for each assistant; the others try the lock
 every second, which falls free when its holder dies. Each job takes a turn at every tick, so that a
-round is spread over a day. What is due and paused follows from history: a restart forgets nothing.
+pass over all categories takes a day. What is due and paused follows from history: a restart forgets
+nothing.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class Schedule:
         threading.Thread(target=self._keep_looking, name="schedule", daemon=True).start()
 
     def _keep_looking(self) -> None:
-        """Run ``_tick`` every tick, by a clock that is never set back."""
+        """Run ``_tick`` every tick, by a monotonic clock."""
         while not self._stop.is_set():
             self._scheduler.add_job(self._tick, id=LOCK, replace_existing=True)
             self._stop.wait(min(1.0, self._settings.poll_tick))

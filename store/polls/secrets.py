@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from store.polls.providers import PROVIDERS
+from store.polls.providers import WIRE_FORMATS
 from store.records import Assistant
 from store.settings import SettingsError
 
@@ -35,7 +35,7 @@ PUBLISHED = (
 _KEY = re.compile(r"(?=[a-zA-Z]*\d)(?=[a-z\d]*[A-Z])(?=[A-Z\d]*[a-z])[A-Za-z\d]{20,}")
 """Twenty characters of a key in a row; a model is called by so many only in lower case."""
 KEY_NAME = re.compile(r"(?<!ACCESS_)(?<!SECRET_)(?<!PRIVATE_)KEY(?![A-Z])|API_TOKEN")
-KEY_OWNERS = {name: host for one in PROVIDERS.values() for name, host in one.KEYS.items()}
+KEY_OWNERS = {name: host for one in WIRE_FORMATS.values() for name, host in one.KEYS.items()}
 """The domain that a well-known variable's key belongs to, by the vendors' own documentation."""
 API_PATH = re.compile("/(responses|chat/completions|messages(/batches)?|models(/.*)?|batches)/?$")
 """What a format adds to ``base_url``, and somebody may have copied into it."""

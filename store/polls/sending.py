@@ -23,14 +23,14 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 
 from store.polls import clocks, secrets
 from store.polls.clocks import Clock
-from store.polls.providers import PROVIDERS
-from store.polls.providers.provider import Reply, Request, Response, no_answer
+from store.polls.providers import WIRE_FORMATS
+from store.polls.providers.wire import Reply, Request, Response, no_answer
 from store.polls.spending import Charge, check_cost, micros, price_of
 from store.records import Assistant, Failure
 
 
 class Limits(Struct, frozen=True):
-    """The time-outs, retries and other limits of one request, and the pause after it is of no use.
+    """The limits of one request, and how long an assistant is paused after one that no retry mends.
 
     Times are in seconds, ``size`` is in bytes.
     """
@@ -175,7 +175,7 @@ class Sender:
         began, start = self._clock.now(), self.elapsed()
         response = self._exchange(request, deadline)
         latency = round(1000 * (self.elapsed() - start))
-        reply = PROVIDERS[self.assistant.api].read_reply(response)
+        reply = WIRE_FORMATS[self.assistant.api].read_reply(response)
         date = clocks.date(response.headers)
         if misfit := self._clock.compare(date, began, self.assistant.name):
             reply = replace(reply, outcome=Failure("http", misfit), is_permanent=False, at=date)

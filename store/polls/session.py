@@ -16,7 +16,7 @@ from store.polls.asking import estimate_reserve_as_sent
 from store.polls.batch_files import BatchFiles
 from store.polls.due import Key, Pair, PollingReader, PollingState
 from store.polls.locks import FOLDER
-from store.polls.providers.provider import Reply
+from store.polls.providers.wire import Reply
 from store.polls.secrets import key_of
 from store.polls.sending import FLEX_LIMITS, Limits, Sender
 from store.polls.spending import Budget, micros, missing_prices

@@ -19,14 +19,14 @@ from msgspec.structs import replace
 
 from store.disk import atomic_write, locked
 from store.polls.locks import DamagedFileError
-from store.polls.providers import PROVIDERS
-from store.polls.providers.provider import MAX_SEARCHES, Reply, Tokens
+from store.polls.providers import WIRE_FORMATS
+from store.polls.providers.wire import MAX_SEARCHES, Reply, Tokens
 from store.records import MOST_USD, Assistant
 
 SPENDING_FILE = "spent.json"
 MAX_COST_FACTOR = 2
 """The multiple of its reserve that an answer may cost before its assistant is paused."""
-OUTPUT_LIMITS = frozenset({"max_tokens"} | {one.OUTPUT_LIMIT for one in PROVIDERS.values()})
+OUTPUT_LIMITS = frozenset({"max_tokens"} | {one.OUTPUT_LIMIT for one in WIRE_FORMATS.values()})
 """The members by which bodies limit the output; ``extra`` may set that of another server."""
 BYTES_PER_TOKEN = 2
 SEARCH_TOKENS = 10_000
@@ -202,7 +202,7 @@ class Budget:
             self._write(spent + cost - (reserved if day == today else 0), name, today)
 
     def settle_batch(self, day: str, reserved: int, cost: int, name: str = "") -> None:
-        """Replace a batch's reserve of a day, which counts on every day while the batch is open.
+        """Replace what a batch reserved, which counted on every day while the batch was open.
 
         The cost of its answers is in history already, but not in the file's sum.
         """
@@ -240,9 +240,10 @@ class Budget:
         return None
 
     def _limits(self, name: str) -> Iterator[tuple[str, int, int, str]]:
-        """Yield limits of an assistant: in words, the most and what is spent of it, when it ends.
+        """Yield each limit on an assistant: in words, the most, what is spent of it, when it ends.
 
-        Amounts are in micro-dollars.
+        Amounts are in micro-dollars. Every limit in money is one of these. An assistant that has
+        reached one of its own should get no share of the others': ``PollSession.can_be_asked``.
         """
         limits = []
         if self.run_usd is not None:

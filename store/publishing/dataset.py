@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from store.category_history import LineIndex
+from store.category_history import PollIndex
 from store.disk import read_regular
 from store.files import Catalogue
 from store.ledger import HEADS, LEDGER, Head, Proof, parse
@@ -66,7 +66,7 @@ class Source(Struct, frozen=True):
     read: Callable[[], Snapshot]
     base_url: str | None
     service: str
-    basis: Callable[[], str] = str  # empty: nobody knows
+    basis: Callable[[], str] = str  # str() is empty: unknown
 
 
 class Written(Struct, frozen=True):
@@ -108,8 +108,14 @@ def write(home: Directory, source: Source) -> Written:
     return Written(written, is_new=True, head=head, basis=basis)
 
 
+# `flask verify` makes a dataset again with this, and knows of it only what its manifest says: what
+# decides which files there are must stand there, and in the basis of `write`.
 class Draft:
-    """A dataset that is being written in a folder of its own, by ``tools`` of these versions."""
+    """A dataset that is being written in a folder of its own.
+
+    ``tools`` are the versions to write it with. ``unwritable`` are the Parquet files that take
+    another pyarrow than the one here.
+    """
 
     def __init__(
         self, folder: Path, source: Source, snapshot: Snapshot, tools: dict[str, str]
@@ -118,8 +124,8 @@ class Draft:
         self._source = source
         self._snapshot = snapshot
         self._tools = tools
-        is_here = tools.items() <= formats.tools().items()
-        self.unwritable = [] if is_here else [f"{name}.parquet" for name in tables.ALL]
+        has_tools = tools.items() <= formats.tools().items()
+        self.unwritable = [] if has_tools else [f"{name}.parquet" for name in tables.ALL]
         self._files: dict[str, File] = {}
         self._rows: Counter[str] = Counter()
         self._writers: dict[str, formats.Parquet] = {}
@@ -131,7 +137,7 @@ class Draft:
             for name, table in tables.ALL.items():
                 path = self._folder / f"{name}.parquet"
                 self._writers[name] = formats.Parquet(table, path)
-        for slug, index in sorted(self._snapshot.line_indexes.items()):
+        for slug, index in sorted(self._snapshot.poll_indexes.items()):
             polls = list(self._fill_category(index))
             if slug in self._snapshot.leaderboards:
                 self._add(tables.BY_DAY, tables.rankings_by_day(self._snapshot, slug, polls))
@@ -150,7 +156,7 @@ class Draft:
             self._put(name, data, data.count(b"\n"))
         return self._write_description()
 
-    def _fill_category(self, index: LineIndex) -> Iterator[tuple[int, Poll]]:
+    def _fill_category(self, index: PollIndex) -> Iterator[tuple[int, Poll]]:
         """Write the lines of a category's files; yield each poll with its position."""
         for number, file in enumerate(index.files):
             lines = self._lines(index, file)
@@ -169,7 +175,7 @@ class Draft:
                         self._add(name, rows_of(line))
                     yield positions[line_number], line.poll
 
-    def _lines(self, index: LineIndex, file: str) -> list[bytes]:
+    def _lines(self, index: PollIndex, file: str) -> list[bytes]:
         """Return the lines of a history file as they are published."""
         entries = (entry.lines for entry in index.open_entries if entry.file == file)
         count = max((self._snapshot.ledger.last(file).lines, *entries))

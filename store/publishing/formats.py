@@ -23,7 +23,7 @@ def has_parquet() -> bool:
 
 
 def tools() -> dict[str, str]:
-    """Return the versions of what decides the bytes of packed files, and of Parquet."""
+    """Return the versions of the libraries that the bytes of gzip and Parquet files depend on."""
     arrow = {"pyarrow": version("pyarrow")} if has_parquet() else {}
     return {**arrow, "zlib": zlib.ZLIB_RUNTIME_VERSION}
 

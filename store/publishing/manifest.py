@@ -34,8 +34,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     """A dataset: its files by name, and the versions of the ``service`` and tools that wrote them.
 
     ``version`` is the ``date`` of the newest poll, in UTC, and digits of the digest of all files
-    but those that describe them; ``present`` commits to every line, closed or not. Polls whose
-    texts are ``withheld`` stand there by their ids.
+    but those that describe them; ``present`` is the provisional head over every line, closed or
+    not. Polls whose texts are ``withheld`` stand there by their ids.
     """
 
     # A new member needs a default: else the dataset in place could not be read any more.
@@ -53,7 +53,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def has_parquet(self) -> bool:
-        """Return whether there are tables in Parquet."""
+        """True if there are tables in Parquet."""
         return "pyarrow" in self.tools
 
     @property

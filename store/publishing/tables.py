@@ -1,6 +1,6 @@
 """The tables of the dataset: their rows from polls and rankings.
 
-What they and their columns say stands in ``templates/dataset.json``.
+What they and their columns say stands in ``templates/tables.json``.
 
 Rows are tuples in the order of the columns; dates and times are RFC 3339 text. Tables of lines
 follow from the evidence and the ledger, all others also from the catalogue as it is now.
@@ -80,7 +80,7 @@ def rankings_by_day(
     ``polls`` are with their positions in its line index. A day before an accepted loss has none.
     """
     index, ledger, aggregate = (
-        snapshot.line_indexes[slug], snapshot.ledger, snapshot.aggregates[slug],
+        snapshot.poll_indexes[slug], snapshot.ledger, snapshot.aggregates[slug],
     )  # fmt: skip
     lost = max((ledger.accepted[f].day for f in index.files if f in ledger.accepted), default="")
     entries = (entry for file in index.files for entry in ledger.ends.get(file, ()))
@@ -208,6 +208,6 @@ SNAPSHOT_TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
 BY_DAY = "rankings_by_day"
 """The table of rankings as of closed days, in Parquet alone: its rows need a category's polls."""
 ALL = msgspec.json.decode(
-    (Path(__file__).parents[2] / "templates/dataset.json").read_bytes(), type=dict[str, Table]
+    (Path(__file__).parents[2] / "templates/tables.json").read_bytes(), type=dict[str, Table]
 )
 """All tables by name, in the order in which they are described."""

@@ -20,7 +20,7 @@ from store.rankings.merging import PLACES, ProductsByRank
 from store.rankings.names import ProductId
 from store.rankings.runs import Renewal, Run
 
-# Told by sentences.py, answer_box.py, home.py, parts.html, mcp.md and dataset.json.
+# Told by sentences.py, answer_box.py, home.py, parts.html, mcp.md and tables.json.
 Level = Literal["unmeasured", "clear", "open", "contradicted"]
 
 Interval = tuple[float, float]
@@ -90,7 +90,8 @@ class Share(Struct, frozen=True):
     """A share of the assistants' windowed answers, as it is published."""
 
     named: Annotated[
-        int, Meta(ge=0, description="Answers counted: those that name it, or rank it first.")
+        int,
+        Meta(ge=0, description="In `presence` answers that name it, in `firsts` that rank it #1."),
     ]
     of: Annotated[int, Meta(ge=1, description="Answers in all windows.")]
     share: Annotated[float, Meta(ge=0, le=1, description="The mean of the assistants' shares.")]

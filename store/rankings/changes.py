@@ -20,7 +20,7 @@ Reign = list[ResolvedAnswer]
 
 
 class Change(Struct, frozen=True):
-    """A flip of one model's #1; ``poll`` is the id of the poll that brought it.
+    """A change of one model's #1; ``poll`` is the id of the poll that brought it.
 
     Times are those of history. ``confirmed`` when the model's next answer agreed and the last
     confirmed #1 was another. ``version`` is the change of its served version between the two
@@ -86,7 +86,7 @@ def streaks(sequences: Iterable[Sequence[Reign]]) -> tuple[Streak, ...]:
 
 
 def _changes_in(slug: str, reigns: Sequence[Reign]) -> Iterator[Change]:
-    """Yield the flips between reigns.
+    """Yield the changes between reigns.
 
     The first answer is the first confirmed pick; a reign of two or more confirms its pick if that
     is not the last confirmed one.

@@ -22,7 +22,7 @@ Means = dict["ProductId", Fraction]
 
 
 class LeaderChange(Struct, frozen=True):
-    """A change of the product that leads alone, seen on a UTC date over so many ``answers``.
+    """A change of the clear leader, seen on a UTC date over so many ``answers``.
 
     ``since`` is the last date on which the leader before it led alone. ``cause`` is the change of
     version with which it coincides, of the assistant whose answers are over half of the shift.
@@ -58,7 +58,8 @@ def follow(
 ) -> Iterator[Round]:
     """Yield the rounds of a category, oldest first; ``question`` is the present wording.
 
-    A log knows no loss of history; of days before one nothing is told, see ``as_of.loss_after``.
+    The log does not show where history was lost: days before an accepted loss are told by what is
+    left of them.
     """
     wordings: Wordings[LoggedAnswer] = Wordings(question)
     runs: dict[tuple[str, str], Run] = {}
@@ -100,7 +101,7 @@ def first_place_change(rounds: Sequence[Round], since: str) -> tuple[Round, Roun
 
 
 class TrackRecord(Struct, frozen=True):
-    """Our own record: by the level of a round, whether each next one ``agreed`` on the #1.
+    """The track record of levels: by that of a round, whether each next one ``agreed`` on the #1.
 
     ``until`` is the day of the last round, empty without any.
     """
@@ -125,7 +126,7 @@ def track_record(categories: Iterable[Sequence[Round]], closed: str) -> TrackRec
 
 
 class LeaderTracker:
-    """The last product that led alone, and the means by which it did; rounds come oldest first."""
+    """The last clear leader, and the means by which it led; rounds come oldest first."""
 
     def __init__(self) -> None:
         self._leader: ProductId | None = None
@@ -136,7 +137,7 @@ class LeaderTracker:
     def next(
         self, date: str, runs: Mapping[str, Run], comparison: Comparison
     ) -> LeaderChange | None:
-        """Return what changed since a leader last stood alone; ``None`` while none does.
+        """Return the change since the last clear leader; ``None`` while no product leads alone.
 
         Nothing is said to have changed where an assistant is asked with another instrument since.
         """

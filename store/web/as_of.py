@@ -6,7 +6,7 @@ store/README.md, As of.
 
 from collections.abc import Callable, Sequence
 
-from store.category_history import LineIndex, under_present_names
+from store.category_history import PollIndex, under_present_names
 from store.ledger import LedgerEntry, day_after
 from store.line_codec import POLL_DECODER
 from store.rankings import aggregates, leaderboards
@@ -14,7 +14,7 @@ from store.rankings.leaderboards import Leaderboard
 from store.records import Poll
 from store.snapshot import Snapshot
 
-Lines = Callable[[LineIndex, Sequence[int]], list[bytes]]
+Lines = Callable[[PollIndex, Sequence[int]], list[bytes]]
 
 
 def newest_day(snapshot: Snapshot) -> str:
@@ -30,7 +30,7 @@ def first_day(snapshot: Snapshot, slug: str) -> str:
     if not is_final(snapshot, day):
         return day
     # A line that was put under a closed day by hand was not there when it closed.
-    files = snapshot.line_indexes[slug].files
+    files = snapshot.poll_indexes[slug].files
     days = [ledger.ends[file][0][0] for file in files if file in ledger.ends]
     return max(day, min(days, default=day_after(ledger.last_closed_day)))
 
@@ -46,7 +46,7 @@ def cited_day(snapshot: Snapshot, slug: str) -> str:
     That is the last closed day on which its history grew, if nothing came since, else the day of
     its newest poll, which may gain answers until it is closed.
     """
-    ledger, index = snapshot.ledger, snapshot.line_indexes[slug]
+    ledger, index = snapshot.ledger, snapshot.poll_indexes[slug]
     newest = [ledger.last(file) for file in index.files]
     open_lines = (n > newest[file].lines for file, n in zip(index.file, index.line, strict=True))
     if ledger.pending or any(open_lines):
@@ -57,7 +57,7 @@ def cited_day(snapshot: Snapshot, slug: str) -> str:
 def loss_after(snapshot: Snapshot, slug: str, day: str) -> LedgerEntry | None:
     """Return the acceptance of a loss that keeps a day of a category from being shown, if any."""
     accepted = snapshot.ledger.accepted
-    entries = (accepted[f] for f in snapshot.line_indexes[slug].files if f in accepted)
+    entries = (accepted[f] for f in snapshot.poll_indexes[slug].files if f in accepted)
     return next((entry for entry in entries if day < entry.day), None)
 
 
@@ -70,7 +70,7 @@ def _polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[
     Raises:
         HistoryError: ``lines`` cannot read a file just now.
     """
-    index, ledger = snapshot.line_indexes[slug], snapshot.ledger
+    index, ledger = snapshot.poll_indexes[slug], snapshot.ledger
     positions = [i for i in range(len(index.models)) if i not in index.withheld]
     is_closed = is_final(snapshot, day)  # then the ledger decides, else the times of polls
     if is_closed:

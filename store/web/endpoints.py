@@ -33,7 +33,7 @@ Value = TypeVar("Value")
 class Result(Struct, Generic[Value], frozen=True):
     """An answer, and the address where it goes on.
 
-    It may not be kept where the same question may soon have a better one: a sentence model was
+    ``may_be_kept`` is false where asking again may soon bring a better one: a sentence model was
     busy.
     """
 

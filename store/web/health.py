@@ -41,9 +41,9 @@ class Damage(Struct, frozen=True):
 class Health(Struct, frozen=True, rename="camel"):
     """The state of the service; ``degraded`` still serves the last good state of its files.
 
-    ``reasons`` say why it is degraded. In seconds: ``snapshot_age`` since what is served was made,
-    ``looked_ago`` since the files were looked at, ``export_age`` since ``flask export`` published
-    them. ``problems`` are the first hundred of ``problem_count``, as ``file:line:column: message``.
+    ``reasons`` say why it is degraded. Ages are in seconds: ``snapshot_age`` of what is served,
+    ``looked_ago`` of the last look at the files, ``export_age`` of the last ``flask export``.
+    ``problems`` are the first hundred of ``problem_count``, as ``file:line:column: message``.
     ``history`` has the root over all lines, for anybody to keep.
     """
 
@@ -108,10 +108,10 @@ def examine(
         problems.append(Problem(VECTORS, 1, 1, meaning.fault, "warning"))
     looked_ago = int(now - store.looked_at)
     damaged = [
-        lines for slug, lines in snapshot.damage.items() if lines and slug in snapshot.line_indexes
+        lines for slug, lines in snapshot.damage.items() if lines and slug in snapshot.poll_indexes
     ]
     reasons = [*_of_files(problems, looked_ago)]
-    # Where nothing is polled on schedule, nobody is missed; commands ask `report.show_status`.
+    # Without a schedule no assistant is expected to answer; commands ask `report.show_status`.
     if schedule:
         since = datetime.fromisoformat(schedule.since)
         reasons += [*schedule.reasons, *_silent(snapshot, since, time_)]
@@ -121,7 +121,7 @@ def examine(
         reasons=tuple(reasons),
         categories=len(snapshot.catalogue.categories),
         ranked=len(snapshot.leaderboards),
-        polls=sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
+        polls=sum(len(poll_index.models) for poll_index in snapshot.poll_indexes.values()),
         last_poll=snapshot.summary.last_poll,
         snapshot_age=int(now - store.made_at),
         looked_ago=looked_ago,
@@ -144,7 +144,7 @@ def _of_files(problems: Sequence[Problem], looked_ago: int) -> Iterator[str]:
 
 
 def _ahead(snapshot: Snapshot, now: datetime) -> Iterator[Problem]:
-    """Yield what records from the future say of the clock, or of themselves."""
+    """Yield a problem for records of the future: of the clock where several are, else of each."""
     limit = latest_time(now)
     newest = {slug: a.last_poll for slug, a in snapshot.aggregates.items() if a.last_poll}
     ahead = {slug: time_ for slug, time_ in newest.items() if time_ > limit}

@@ -108,7 +108,7 @@ def get_history(view: View, query: HistoryQuery) -> Result[Polls]:
     file as it stands. A category that is gone keeps its history.
     """
     slug, model = query.slug, lookup.model_parameter(view, query.model)
-    index = view.snapshot.line_indexes.get(slug)
+    index = view.snapshot.poll_indexes.get(slug)
     if index is None:  # a deleted category still has one
         lookup.refuse_category(view, slug)
     before = index.position(query.before) if query.before else None

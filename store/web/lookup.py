@@ -51,7 +51,7 @@ _LEADING_WORDS = _ASKING | {
     "I", "a", "an", "better", "buy", "choose", "could", "get", "help", "i", "it", "me", "my",
     "need", "one", "pick", "to", "use", "want", "we",
 }  # fmt: skip
-"""Words that stand before a name in a question; what begins with another case is part of it."""
+"""Words before a name in a question; spelled in another case they may be part of the name."""
 _OF_RANKINGS = FILLERS | {
     "biggest", "categories", "category", "change", "first", "leader", "leaders", "number", "place",
     "places", "ranking", "rankings",
@@ -74,7 +74,7 @@ def check_history(snapshot: Snapshot) -> None:
     Raises:
         Refused: no line of it could be read.
     """
-    if snapshot.lost and not any(index.models for index in snapshot.line_indexes.values()):
+    if snapshot.lost and not any(index.models for index in snapshot.poll_indexes.values()):
         why = f"Nothing can be shown until this is mended: {snapshot.lost[0]}"
         raise Refused("unavailable", why)
 
@@ -90,7 +90,7 @@ def board(view: View, slug: str) -> Leaderboard:
 
 
 def refuse_category(view: View, slug: str) -> NoReturn:
-    """Raise where a slug without a ranking leads, or why it leads nowhere.
+    """Raise :class:`Moved` for a former slug, else :class:`Refused` with why there is no ranking.
 
     A category is deleted if history holds its slug and its file is gone (store/README.md, Damage).
     Where a file is bad or history lost, its ranking is there and cannot be shown.
@@ -106,7 +106,7 @@ def refuse_category(view: View, slug: str) -> NoReturn:
         why = f'The category "{slug}" is gone: {last}. Its polls stay at '
         raise Refused("gone", f"{why}/api/v1/history?slug={slug}.")
     if category := snapshot.catalogue.categories.get(slug):
-        index = snapshot.line_indexes.get(slug)
+        index = snapshot.poll_indexes.get(slug)
         withheld = " that is not withheld" if index and index.withheld else ""
         what = "only answers that are withheld" if withheld else "no answer yet"
         raise Refused(
@@ -274,7 +274,7 @@ def compared_products(query: str, view: View) -> tuple[ProductProfile, ProductPr
 
 
 def news_in(query: str, view: View) -> tuple[str, str | None] | None:
-    """Return what a query asks for news of, empty if of everything, and since which UTC day.
+    """Return the subject that a query wants news of, empty for all, and the UTC day since which.
 
     ``None`` if it asks for none. "Has the #1 VPN changed" asks for news of the #1 VPN.
     """

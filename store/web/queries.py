@@ -24,8 +24,8 @@ from store.web.shapes import doc
 
 MAX_QUERY = 200
 """Characters of a query or a name; search reads `words.LONGEST_TEXT` and `query.MOST_WORDS`."""
-HITS = 10
-"""Hits of each kind, unless a query says how many."""
+DEFAULT_HITS = 10
+"""Hits of each kind where no limit is given."""
 MOST_UNKNOWN = 10
 """Unknown parameters that are told one by one."""
 NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
@@ -65,7 +65,7 @@ PollId = Annotated[
         extra={"wrong": "must be the id of a poll: 16 hexadecimal digits in lower case."},
     ),
 ]
-# Of the three lists that are flat, and of the history.
+# Of categories, changes, mentions and the history.
 Format = Annotated[
     Literal["json", "jsonl", "csv"],
     doc(
@@ -184,7 +184,7 @@ class SearchQuery(Query, frozen=True, kw_only=True):
             extra={"missing": "is missing or blank; give a topic or a brand name."},
         ),
     ]
-    limit: Annotated[int, doc("Hits of each kind at most.", ge=1, le=50)] = HITS
+    limit: Annotated[int, doc("Hits of each kind at most.", ge=1, le=50)] = DEFAULT_HITS
 
 
 class SearchCall(SearchQuery, frozen=True, kw_only=True):

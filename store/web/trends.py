@@ -1,4 +1,4 @@
-"""What moves: flips of the models' #1 picks, changes of a ranking's leader, and mentions."""
+"""What moves: changes of the models' #1 picks and of rankings' leaders, and mentions."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -30,12 +30,12 @@ MOST_MENTIONED = 100
 
 
 class Change(JsonObject, frozen=True, kw_only=True):
-    """A flip of one model's #1 in one category."""
+    """A change of one model's #1 in one category."""
 
     id: Annotated[str, doc("Stable: the id of the poll that brought the change.")]
     slug: Annotated[str, doc("Category slug.")]
     title: str
-    model: Annotated[str, doc("The model that flipped.")]
+    model: Annotated[str, doc("The model that names another #1.")]
     from_: Annotated[str, doc("Previous #1 product.")] = field(name="from")
     to: Annotated[str, doc("New #1 product.")]
     reason: Annotated[str | None, doc("The model's own reason for the new #1.")]

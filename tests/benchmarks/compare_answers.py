@@ -101,7 +101,7 @@ def addresses(app: Flask, every: int) -> Iterator[str]:
         if path != "/healthz" and (seen[kind] % every == 0 or seen[kind] < 20):
             yield path
     yield from ODD
-    for slug in islice(snapshot.line_indexes, 0, None, every):
+    for slug in islice(snapshot.poll_indexes, 0, None, every):
         history = f"/api/v1/history?slug={slug}"
         yield from (history, f"{history}&limit=2", f"{history}&format=csv&limit=3")
         yield from (f"{history}&format=jsonl", f"{history}&model=A", f"{history}&limit=x&model=?")

@@ -12,7 +12,7 @@ from sample.draws import digest, seed
 from sample.opinions import EPOCH, ranked, title_text
 from sample.subjects import subject_of
 from sample.writing import Author
-from store.polls.providers.provider import Reply, Tokens
+from store.polls.providers.wire import Reply, Tokens
 from store.records import SAMPLE, Category, Failure, FailureKind
 
 FAILING = 0.03  # share of polls that bring no answer

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from store.polls.answers import ANSWER_SCHEMA, Prompt
-from store.polls.providers import provider as wire
+from store.polls.providers import wire
 from store.records import Assistant, Failure
 
 
@@ -59,7 +59,7 @@ class AnthropicQueue(wire.Queue):
                 yield identifier, kinds.get(kind, odd)
 
 
-class Messages(wire.Provider):
+class Messages(wire.WireFormat):
     """Anthropic's format."""
 
     REQUEST_ID = "request-id"

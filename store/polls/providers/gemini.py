@@ -3,7 +3,7 @@
 from typing import Any
 
 from store.polls.answers import ANSWER_SCHEMA, Prompt
-from store.polls.providers import provider as wire
+from store.polls.providers import wire
 from store.records import Assistant, Failure
 
 
@@ -18,7 +18,7 @@ FILTERED = frozenset(
 """Finish reasons that mean the answer was withheld for what it says."""
 
 
-class Gemini(wire.Provider):
+class Gemini(wire.WireFormat):
     """Google's format; the model stands in the address."""
 
     OUTPUT_LIMIT = "maxOutputTokens"

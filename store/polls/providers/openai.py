@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from store.polls.answers import ANSWER_SCHEMA, Prompt
-from store.polls.providers import provider as wire
+from store.polls.providers import wire
 from store.records import Assistant, Failure
 
 ENDPOINTS = {"responses": "/v1/responses", "chat": "/v1/chat/completions"}
@@ -93,7 +93,7 @@ QUEUES = {"openai.com": OpenAIQueue, "localhost": OpenAIQueue}
 """Others speak these formats without a queue that is known here."""
 
 
-class Responses(wire.Provider):
+class Responses(wire.WireFormat):
     """OpenAI's present format."""
 
     FLEX = FLEX_HOSTS
@@ -153,7 +153,7 @@ class Responses(wire.Provider):
         return "".join(wire.as_text(p.get("text")) for p in parts if p.get("type") == "output_text")
 
 
-class Chat(wire.Provider):
+class Chat(wire.WireFormat):
     """OpenAI's older format, and what its kin made of it."""
 
     OUTPUT_LIMIT = "max_completion_tokens"

@@ -1,4 +1,4 @@
-"""The MCP server at ``POST /mcp``, and its card: five tools over what the JSON API serves.
+"""The MCP server at ``POST /mcp``, and its card: tools over what the JSON API serves.
 
 ``protocol`` knows JSON-RPC and the two eras of MCP, ``tools`` answers.
 """

@@ -1,4 +1,4 @@
-"""The five tools: the endpoints of the JSON API with smaller bounds, told to a model.
+"""The tools: the endpoints of the JSON API with smaller bounds, described for models.
 
 What a model reads of them, description and text of each answer, is ``templates/mcp.md``.
 """
@@ -109,7 +109,7 @@ def _notice(view: View) -> str:
 
 
 def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
-    """Find categories and brands; what two names have in common, and what is new, if asked."""
+    """Find categories and brands; how two named products compare, and what is new, if asked."""
     news = lookup.news_in(query.q, view)
     subject, since = news or (query.q, None)
     hits = view.search(subject, query.limit)
@@ -143,7 +143,10 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
 
 
 def get_best_in_category(view: View, query: queries.CategoryCall) -> dict[str, Any]:
-    """Return the verdict of a category, and what changed: its #1, its leader, assistants' #1s."""
+    """Return the verdict of a category, and what changed: its #1, its leader, assistants' #1s.
+
+    What the tool alone adds or leaves out is done to the dict: the shape is the endpoint's.
+    """
     slug, day = _category(view, query.slug), query.as_of
     whole = verdicts.get_best_in_category(view, queries.RankingQuery(slug=slug, as_of=day))
     listed = trends.get_changes(view, queries.ChangesQuery(slug=slug))
@@ -183,7 +186,7 @@ def get_poll_history(view: View, query: queries.HistoryCall) -> dict[str, Any]:
     model = lookup.model_parameter(view, query.model)
     part = queries.HistoryQuery(slug=slug, model=model, limit=query.limit, before=query.before)
     polls = history.get_history(view, part).value
-    index = view.snapshot.line_indexes[slug]
+    index = view.snapshot.poll_indexes[slug]
     counts = {key: n for key, n in index.outcomes.items() if model in (None, key[0])}
     return {
         "slug": slug,
@@ -215,7 +218,7 @@ def _category(view: View, slug: str) -> str:
     """Return the present slug of a category; many say ``best-x`` for x, or the title."""
     redirects = view.snapshot.summary.category_redirects
     for spelling in (slug, "-".join(words_of(slug))):
-        if (current := redirects.get(spelling, spelling)) in view.snapshot.line_indexes:
+        if (current := redirects.get(spelling, spelling)) in view.snapshot.poll_indexes:
             return current
     return slug
 

@@ -118,7 +118,7 @@ def _counted_choices(board: Leaderboard, snapshot: Snapshot, day: str | None) ->
 
 def _last_failure(slug: str, model: str, snapshot: Snapshot, day: str | None = None) -> str | None:
     """Return what became of the newest poll of an assistant, if it brought no answer."""
-    index = snapshot.line_indexes[slug]
+    index = snapshot.poll_indexes[slug]
     # States leave withheld polls out; only the lines still show that one was made.
     if day is None and not index.withheld.keys().isdisjoint(index.newest(model, 1)):
         return "withheld"

@@ -1,7 +1,7 @@
 """Feeds of changes: Atom (RFC 4287) and JSON Feed 1.1, with ids that never change.
 
-A page of a feed is long enough for a reader who comes once a round: at least all changes of its
-newest day. Older ones are on the pages that it names (RFC 5005, ``next_url``).
+A page of a feed is long enough for a reader who comes after each pass over all categories: at least
+all changes of its newest day. Older ones are on the pages that it names (RFC 5005, ``next_url``).
 """
 
 import uuid
@@ -111,7 +111,7 @@ def _page_of(
     places = (i for i, change in enumerate(changes, 1) if change.poll == query.before)
     start = next(places, len(changes)) if query.before else 0
     end = start + ENTRIES
-    # A round brings more changes than a page holds; who reads once a round must miss none.
+    # A pass over all categories brings more changes than a page holds: none may be missed.
     if start < len(changes):
         newest = changes[start].current_at[:10]
         of_day = (i for i in range(start, len(changes)) if changes[i].current_at[:10] < newest)

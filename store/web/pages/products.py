@@ -97,7 +97,7 @@ def _product_mentions(view: View, product: ProductProfile, slug: str) -> Iterato
 
 def _lines(view: View, slug: str) -> Iterator[bytes]:
     """Yield a category's lines, newest first, read from disk in pieces as they are taken."""
-    index = view.snapshot.line_indexes[slug]
+    index = view.snapshot.poll_indexes[slug]
     positions = index.newest(None, len(index.models))
     for start in range(0, len(positions), PIECE):
         yield from view.lines(index, positions[start : start + PIECE])

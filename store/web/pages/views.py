@@ -13,7 +13,7 @@ from store.web import listings, lookup, trends
 from store.web.errors import ParameterError, Refused
 from store.web.pages import category, comparisons, discovery, home, products
 from store.web.pages.routes import from_snapshot, page, resource
-from store.web.queries import HITS, Day, MentionsQuery, Query, SearchQuery, SlugQuery, Text
+from store.web.queries import DEFAULT_HITS, Day, MentionsQuery, Query, SearchQuery, SlugQuery, Text
 from store.web.responses import Route
 from store.web.search import search_basis, search_results
 from store.web.view import View
@@ -42,7 +42,7 @@ class ChangesPageQuery(Query, frozen=True, kw_only=True):
 
 @page("/changes", "changes.html", alternate=lambda view, _: view.at.changes())
 def changes(view: View, query: ChangesPageQuery) -> dict[str, Any]:
-    """Show the newest flips of a #1 by day, or those since a day."""
+    """Show the newest changes of a #1 by day, or those since a day."""
     summary, since = view.snapshot.summary, query.since
     later = [c for c in summary.changes if since is None or c.current_at[:10] >= since]
     most = SHOWN_CHANGES if since is None else SHOWN_SINCE
@@ -91,7 +91,7 @@ def methodology(view: View, query: Query) -> dict[str, Any]:
         "labels": {label: labels.count(label) for label in ("unanimous", "majority", "split")},
         "tied": sum(any(entry.tied for entry in board.entries) for board in leaderboards),
         "stale": sum(answer.stale for board in leaderboards for answer in board.counted),
-        "polls": sum(len(line_index.models) for line_index in snapshot.line_indexes.values()),
+        "polls": sum(len(poll_index.models) for poll_index in snapshot.poll_indexes.values()),
         "instruments": listings.get_instruments(view, query).instruments,
         "confirmed": sum(change.confirmed for change in snapshot.summary.changes),
         "record": track_record_sentence(snapshot.summary.track_record),
@@ -129,7 +129,7 @@ def search(view: View, query: SearchPageQuery) -> dict[str, Any]:
     if query.level is not None:
         detail = "goes with no search; leave one of both out."
         raise Refused.parameters([ParameterError(parameter="level", detail=detail)])
-    hits = view.search(query.q, HITS)
+    hits = view.search(query.q, DEFAULT_HITS)
     results = search_results(query.q, hits, view)
     pair = lookup.compared_products(query.q, view)
     is_exact = any(hit.match == "exact" for hit in results.categories)

@@ -257,7 +257,7 @@ ERRORS = {
 Anthropic's: https://docs.claude.com/en/api/errors."""
 
 
-class Provider:
+class WireFormat:
     """A wire format: pure, without a socket, a clock or the environment.
 
     A subclass gives ``build_request``, ``outcome`` and ``tokens``; the rest is what most share.
@@ -272,7 +272,7 @@ class Provider:
     QUEUES: Mapping[str, type[Queue]] = {}
     """The queues that take its batches, by the domain of the host that has one; ``*`` is any."""
     FLEX: Mapping[str, bool] = {}
-    """The domains of hosts that answer in ``"tier": "flex"``, at the price of a batch."""
+    """Whether a host answers in ``"tier": "flex"``, at the price of a batch, by its domain."""
 
     def build_request(self, assistant: Assistant, prompt: Prompt, key: str | None) -> Request:
         """Return the request that puts a prompt to an assistant; no sampling parameters."""
