@@ -98,8 +98,8 @@ class Doubt:
             parts.append(f"{series(who)} on {number}{' each' * (len(who) > 1)}{since}")
         return f"Asked on too few days to tell: {'; '.join(parts)}."
 
-    def quote_end(self) -> str:
-        """The end of the sentence for people."""
+    def quote_end(self, *, is_level: bool) -> str:
+        """The end of the sentence for people; others may have as many points as the first."""
         if self.level == "unmeasured":
             each = "each assistant was" if len(self.firsts) > 1 else "each was"
             who = each if len(self.figures.sizes) > 1 else "it was"
@@ -116,7 +116,12 @@ class Doubt:
             return f"; {self.over} they could not be told apart"
         if self.level == "clear":
             return f"; it led by more than chance {self.over}"
-        return f"; its lead over {some(self.rivals)} was too small to rule out chance"
+        level = f"; chance may have put {self.name(self.firsts[0])} before {some(self.rivals)}"
+        return (
+            level
+            if is_level
+            else (f"; its lead over {some(self.rivals)} was too small to rule out chance")
+        )
 
 
 def _by_cause(group: tuple[int, str]) -> tuple[int, str]:
@@ -125,10 +130,10 @@ def _by_cause(group: tuple[int, str]) -> tuple[int, str]:
 
 
 def quote_beginning(
-    whose: str, of: int, votes: list[int], own: int, scores: list[int], firsts: list[str]
+    whose: str, of: int, votes: dict[str, int], scores: list[int], firsts: list[str]
 ) -> str:
-    """Who named the first product; ``votes`` are each product's first places."""
-    score = scores[0]
+    """Who named the first product; ``votes`` are first places by name, in order of the ranking."""
+    score, own, most = scores[0], votes.get(firsts[0], 0), max(votes.values())
     if len(firsts) > 1:
         who = f"{NUMBERS[of]} AI assistant{'s' * (of != 1)}"
         return (
@@ -139,13 +144,16 @@ def quote_beginning(
     if own == of:
         everybody = "both" if of == 2 else "all " + NUMBERS[of]
         return f"{everybody} AI assistants{whose} named {firsts[0]} first"
-    who = (
-        f"{NUMBERS[own] if own else 'none'} of {NUMBERS[of]} AI assistants named {firsts[0]} first"
-    )
-    if own == max(votes) and votes.count(own) == 1:
-        return who
-    had = "it had the most points" if scores.count(score) == 1 else "no other had more points"
-    return f"{who}, {'and' if own else 'but'} {had} ({score} of {5 * of})"
+    points, is_alone = f"{score} of {5 * of}", scores.count(score) == 1
+    leading = [name for name in votes if votes[name] == most]
+    if own == most:
+        who = f"{NUMBERS[own]} of {NUMBERS[of]} AI assistants named {firsts[0]} first"
+        had = "it had the most points" if is_alone else "no other had more points"
+        return who if len(leading) == 1 else f"{who}, and {had} ({points})"
+    told = [f"{NUMBERS[most]} of {NUMBERS[of]} AI assistants named {leading[0]} first"]
+    told += [f"{NUMBERS[most]} {name}" for name in leading[1:]]
+    had = f"the most points, {points}" if is_alone else f"{points} points, as many as any other"
+    return f"{', '.join(told)} and {NUMBERS[own] if own else 'none'} {firsts[0]}, with {had}"
 
 
 def in_words(date: str) -> str:

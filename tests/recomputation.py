@@ -669,12 +669,12 @@ class Recomputation:
         who = quote_beginning(
             whose,
             len(firsts),
-            list(votes.values()),
-            votes[combined[0]["id"]],
+            {e["product"]: votes[e["id"]] for e in combined if e["id"] in votes},
             [entry["score"] for entry in combined],
             [entry["product"] for entry in _level(combined)],
         )
-        end = doubt.quote_end()
+        is_level = len(combined) > 1 and combined[0]["score"] == combined[1]["score"]
+        end = doubt.quote_end(is_level=is_level)
         asking = "Asked for " if plain else "Asked "
         sample = "invented sample data, " if self.site.get("sample") else ""
         return (

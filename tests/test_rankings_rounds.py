@@ -6,6 +6,7 @@ import pytest
 from builders import answered
 from leaderboards import board_of
 
+from store.rankings.names import ProductId
 from store.rankings.rounds import Round, TrackRecord, track_record
 from store.records import Poll
 
@@ -51,11 +52,11 @@ def test_only_a_version_that_brought_most_of_the_shift_is_named(
 def test_our_record_compares_closed_rounds_of_one_question() -> None:
     """What is not closed, and what answers another question, is compared with nothing."""
     category_rounds = [
-        Round("2026-09-01", "What?", "X", "open", None),
-        Round("2026-09-02", "What?", "X", "clear", None),
-        Round("2026-09-03", "What?", "Y", "clear", None),
-        Round("2026-09-05", "Which?", "Y", "open", None),
-        Round("2026-09-06", "Which?", "X", "clear", None),
+        Round("2026-09-01", "What?", {}, (ProductId("X"),), "open", None),
+        Round("2026-09-02", "What?", {}, (ProductId("X"),), "clear", None),
+        Round("2026-09-03", "What?", {}, (ProductId("Y"),), "clear", None),
+        Round("2026-09-05", "Which?", {}, (ProductId("Y"),), "open", None),
+        Round("2026-09-06", "Which?", {}, (ProductId("X"),), "clear", None),
     ]
     everything = track_record([category_rounds, category_rounds[:1]], "2026-09-30")
     assert everything == TrackRecord({"open": [True, False], "clear": [False]}, "2026-09-06")

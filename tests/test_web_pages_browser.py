@@ -34,6 +34,10 @@ SMALL_TARGETS = """() => [...document.querySelectorAll("a, button, input, summar
   return box.width && !e.matches(".skip") && getComputedStyle(e).display !== "inline"
     && (box.width < 24 || box.height < 24);
 }).map(e => e.outerHTML.slice(0, 100))"""
+MISPLACED = """() => [...document.querySelectorAll(".ranking .chip")].filter(chip => {
+  const name = chip.parentElement.querySelector(".what").getBoundingClientRect();
+  return chip.getBoundingClientRect().top < name.bottom || chip.scrollWidth > chip.clientWidth;
+}).map(chip => chip.parentElement.innerText)"""
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +103,19 @@ def test_every_page_is_accessible_and_quiet(
         assert page.evaluate(SMALL_TARGETS) == [], path
     assert noise == []
     context.close()
+
+
+@pytest.mark.parametrize("width", [320, 360, 393, 430, 600, 768, 820])
+def test_a_narrow_ranking_has_each_assistants_place_below_the_product(
+    base: str, browser: Any, width: int
+) -> None:
+    """Beside the name they run into one another and out of the screen."""
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto(f"{base}/best/humidifier")
+    assert page.locator(".ranking .chip").count() > 4
+    assert page.evaluate(MISPLACED) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
 
 
 def test_search_and_copy_need_only_the_keyboard(base: str, browser: Any, paths: list[str]) -> None:

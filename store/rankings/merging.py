@@ -243,12 +243,12 @@ def _days_before(time: str, days: int) -> str:
     return rfc3339(dt.datetime.fromisoformat(time) - dt.timedelta(days))
 
 
-def merged_first(
+def merged_firsts(
     answers: Iterable[ProductsByRank], slugs: Mapping[ProductId, str]
-) -> tuple[ProductId, bool]:
-    """Return the #1 of the merged ranking of some answers, and whether it is truly tied.
+) -> tuple[ProductId, ...]:
+    """Return the #1 of the merged ranking of some answers, and what is truly tied with it.
 
-    It is that of :func:`merge`, for every day of a history.
+    They are those of :func:`merge`, for every day of a history.
     """
     ranks: dict[ProductId, list[int]] = {}
     for answer in answers:
@@ -258,8 +258,8 @@ def merged_first(
     totals = {product: sum(map(points, own)) for product, own in ranks.items()}
     most = max(totals.values())  # only whoever has them can be first, and merits are costly
     merits = {product: merit(ranks[product]) for product, total in totals.items() if total == most}
-    first = min(merits, key=lambda product: (*merits[product], slugs[product]))
-    return first, list(merits.values()).count(merits[first]) > 1
+    best = min(merits.values())
+    return tuple(sorted((p for p, own in merits.items() if own == best), key=slugs.__getitem__))
 
 
 def merge(counted: Sequence[CountedAnswer], slugs: Mapping[ProductId, str]) -> tuple[Entry, ...]:
@@ -296,7 +296,7 @@ def merit(ranks: Iterable[int]) -> tuple[int, ...]:
     Score, appearances, then #1s, #2s … #5s, each negative; products of equal merit are truly tied.
     Merits of several answers add up element by element.
     """
-    # Of one product alone: what has to know the others belongs in `merge` and `merged_first`.
+    # Of one product alone: what has to know the others belongs in `merge` and `merged_firsts`.
     listed = list(ranks)
     score = sum(map(points, listed))
     return (-score, -len(listed), *[-listed.count(place) for place in range(1, PLACES + 1)])

@@ -12,7 +12,13 @@ from itertools import groupby, pairwise
 from msgspec import Struct
 
 from store.rankings.certainty import Comparison, Level
-from store.rankings.merging import LoggedAnswer, RunKey, Wordings, merged_first, standing_wording
+from store.rankings.merging import (
+    LoggedAnswer,
+    RunKey,
+    Wordings,
+    merged_firsts,
+    standing_wording,
+)
 from store.rankings.names import ProductId
 from store.rankings.runs import AnswerLog, Run, VersionChange
 from store.records import Site
@@ -39,14 +45,21 @@ class LeaderChange(Struct, frozen=True):
 class Round(Struct, frozen=True):
     """A UTC day with answers: the #1 at its end, its level, the change of leader if there was one.
 
-    ``question`` is the wording that the ranking answers.
+    ``firsts`` are the #1 and what was tied with it. ``question`` is the wording that the ranking
+    answers, ``instruments`` what each counted assistant was asked with.
     """
 
     date: str
     question: str
-    first: ProductId
+    instruments: Mapping[str, str | None]
+    firsts: tuple[ProductId, ...]
     level: Level
     leader_change: LeaderChange | None
+
+    @property
+    def first(self) -> ProductId:
+        """The #1; of those that are tied the first by slug."""
+        return self.firsts[0]
 
 
 def follow(
@@ -79,25 +92,29 @@ def follow(
         if standing is None:
             continue
         places = {answer.model: answer.answer.places for answer in standing.answers}
-        first, is_tied = merged_first(places.values(), slugs)
+        firsts = merged_firsts(places.values(), slugs)
         current = {model: runs[standing.question, model] for model in places}
         comparison = Comparison(list(current.values()), slugs)
-        level = comparison.level(first, tied=is_tied)
+        level = comparison.level(firsts[0], tied=len(firsts) > 1)
         # Leaders of another question are another succession.
         leader = leaders.setdefault(standing.question, LeaderTracker())
         change = leader.next(date, current, comparison)
-        yield Round(date, standing.question, first, level, change)
+        instruments = {answer.model: answer.answer.key.instrument for answer in standing.answers}
+        yield Round(date, standing.question, instruments, firsts, level, change)
 
 
 def first_place_change(rounds: Sequence[Round], since: str) -> tuple[Round, Round] | None:
-    """Return the last round before a UTC day and the newest one since, if their #1s differ.
+    """Return the last round before a UTC day and the newest one since, if no #1 of that is left.
 
-    They differ by chance, too. Rounds that answer different questions are not compared.
+    Others come first by chance, too. Only rounds of the same assistants that answer one question,
+    asked in the same way, are compared.
     """
     before = next((one for one in reversed(rounds) if one.date < since), None)
-    if before is None or before.question != rounds[-1].question or before.first == rounds[-1].first:
+    if before is None:
         return None
-    return before, rounds[-1]
+    now = rounds[-1]
+    is_comparable = (before.question, before.instruments) == (now.question, now.instruments)
+    return (before, now) if is_comparable and {*before.firsts}.isdisjoint(now.firsts) else None
 
 
 class TrackRecord(Struct, frozen=True):

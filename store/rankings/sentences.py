@@ -247,12 +247,20 @@ def _who_named(board: Leaderboard, name: Name) -> str:
         everybody = "both" if of == BOTH else f"all {number_in_words(of)}"
         who = f" {counted_clause(board)}" if board.missing else ""
         return f"{everybody} AI assistants{who} named {top_name} first"
-    some_of = f"{number_in_words(own) if own else 'none'} of {number_in_words(of)}"
-    who = f"{some_of} AI assistants named {top_name} first"
-    if own == most and list(votes.values()).count(most) == 1:
+    # Who is named first by more assistants comes first in the sentence, too.
+    leading = [entry.product for entry in board.entries if votes[entry.product] == most]
+    first, *others = leading if own < most else [top.product]
+    who = (
+        f"{number_in_words(most)} of {number_in_words(of)} AI assistants named {name(first)} first"
+    )
+    if leading == [top.product]:
         return who
-    had = "no other had more points" if level_on_points(board) else "it had the most points"
-    return f"{who}, {'and' if own else 'but'} {had} ({points})"
+    who = ", ".join([who, *(f"{number_in_words(most)} {name(product)}" for product in others)])
+    level = level_on_points(board)
+    if own < most:
+        had = f"{points} points, as many as any other" if level else f"the most points, {points}"
+        return f"{who} and {number_in_words(own) if own else 'none'} {top_name}, with {had}"
+    return f"{who}, and {'no other had more' if level else 'it had the most'} points ({points})"
 
 
 def _certainty_in_quote(board: Leaderboard, name: Name) -> str:
@@ -271,7 +279,9 @@ def _certainty_in_quote(board: Leaderboard, name: Name) -> str:
     if len(firsts) > 1:
         return f"; {over} they could not be told apart"
     if sure.level == "open":
-        return f"; its lead over {some(rivals)} was too small to rule out chance"
+        lead = f"its lead over {some(rivals)} was too small to rule out chance"
+        level = f"chance may have put {name(board.entries[0].product)} before {some(rivals)}"
+        return f"; {level if level_on_points(board) else lead}"
     return f"; it led by more than chance {over}"
 
 
@@ -295,7 +305,7 @@ def product_verdict(
     also = f" and appears on {leaderboards} leaderboards" if leaderboards > 1 else ""
     because = f" — {_quoted(entry.reason)}" if entry.reason else ""
     claim = (
-        f"{name(entry.product)} is ranked #{entry.rank} of {len(board.entries)}{tie} for "
+        f"{name(entry.product)} is ranked #{entry.place} of {len(board.entries)}{tie} for "
         f"{board.subject} on {site}{sure}{',' if sure and also else ''}{also}{because}"
     )
     return f"As of {board.updated}, {_ended(claim)} Source: {source}."

@@ -17,6 +17,7 @@ from store.rankings.mention_trends import (
     Direction,
 )
 from store.rankings.products import ProductProfile
+from store.rankings.sentences import listed
 from store.web import as_of, lookup
 from store.web.endpoints import endpoint, rows
 from store.web.queries import ChangesQuery, MentionsQuery
@@ -84,8 +85,8 @@ class FirstPlaceChange(JsonObject, frozen=True, kw_only=True):
 
     slug: Annotated[str, doc("Category slug.")]
     title: str
-    from_: Annotated[str, doc("The #1 before.")] = field(name="from")
-    to: Annotated[str, doc("The #1 now.")]
+    from_: Annotated[str, doc("The #1 before, or all that were tied.")] = field(name="from")
+    to: Annotated[str, doc("The #1 now, or all that are tied.")]
     from_date: Annotated[Date, doc("The last day with answers before `since`.")]
     to_date: Annotated[Date, doc("The newest day with answers.")]
     level: CertaintyLevel
@@ -114,7 +115,8 @@ class ChangeList(JsonObject, frozen=True, kw_only=True):
         list[FirstPlaceChange],
         doc(
             "Merged rankings whose #1 is another one than before `since` (by default the last "
-            "`poll_every_days`), by title. Where `level` is not clear it may be chance."
+            "`poll_every_days`), by title; of the same assistants, asked the same question in the "
+            "same way. Where `level` is not clear it may be chance."
         ),
     ]
 
@@ -266,8 +268,8 @@ def first_place_changes(
         FirstPlaceChange(
             slug=board.slug,
             title=board.category.title,
-            from_=view.name(before.first),
-            to=view.name(now.first),
+            from_=listed([view.name(product) for product in before.firsts]),
+            to=listed([view.name(product) for product in now.firsts]),
             from_date=before.date,
             to_date=now.date,
             level=board.certainty.level,

@@ -130,12 +130,12 @@ class View:
 def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, bool, int, int, str]:
     """Order a product's places as its verdict quotes them.
 
-    By rank, alone before tied, the surest ranking, then most entries, then slug. Sureness goes
+    By place, alone before tied, the surest ranking, then most entries, then slug. Sureness goes
     before size: to be first of many says little if it may be chance.
     """
     board, entry = place
     level = [*sentences.LEVELS].index(board.certainty.level)  # the surest first
-    return entry.rank, entry.tied, level, -len(board.entries), board.slug
+    return entry.place, entry.tied, level, -len(board.entries), board.slug
 
 
 class Addresses(Struct, frozen=True):
