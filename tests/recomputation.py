@@ -689,7 +689,9 @@ class Recomputation:
         return str(category.get("topic") or category["title"].removeprefix("Best "))
 
     def _source(self, path: str) -> str:
-        return f"Source: {self.base}/{path} ({self.site['name']}, {self.site['licence']})."
+        invented = "invented sample data, " if self.site.get("sample") else ""
+        named = f"{self.site['name']}, {invented}{self.site['licence']}"
+        return f"Source: {self.base}/{path} ({named})."
 
     # -------------------------------------------------------------- over all categories
 

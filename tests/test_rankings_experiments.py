@@ -137,7 +137,8 @@ def test_our_record_tells_whether_the_next_round_agreed() -> None:
     record = TrackRecord({"open": [True, False], "clear": [True] * 3 + [False]}, "2026-10-26")
     found = {e.slug: e for e in experiments.compute([], [], {}, {}, {}, record)}["track-record"]
     assert found.finding == (
-        "When we said clear, the next round agreed in 3 of 4 (n = 6 rounds with a next one)."
+        "When we said clear, the next round agreed in 3 of 4 "
+        "(6 rounds of all levels had a next one)."
     )
     assert (found.date, found.counted) == ("2026-10-26", "rounds")
     assert [(bar.label, bar.value, bar.n) for bar in found.bars] == [

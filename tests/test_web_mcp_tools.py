@@ -108,7 +108,7 @@ def test_a_found_brand_lists_its_best_leaderboard(tmp_path: Path) -> None:
         ("get_best_in_category", "crm-softwar", "The closest: crm-software (Best CRM software)."),
         ("get_poll_history", "Best CRMs!", "The closest: crm-software (Best CRM software)."),
         ("get_product", "hubspt", "The closest: hubspot (HubSpot)."),
-        ("get_product", "../../etc/passwd", 'no product with the slug "../../etc/passwd".'),
+        ("get_product", "../../etc/passwd", "no product called “../../etc/passwd”."),
     ],
 )
 def test_an_unknown_slug_is_told_the_closest(

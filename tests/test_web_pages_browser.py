@@ -118,6 +118,17 @@ def test_a_narrow_ranking_has_each_assistants_place_below_the_product(
     page.close()
 
 
+def test_escape_closes_the_menu(base: str, browser: Any) -> None:
+    """And the keyboard is where it was before."""
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(base)
+    page.locator(".burger summary").press("Enter")
+    page.locator(".burger a").first.press("Escape")
+    assert not page.locator(".burger").evaluate("menu => menu.open")
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    page.close()
+
+
 def test_search_and_copy_need_only_the_keyboard(base: str, browser: Any, paths: list[str]) -> None:
     """Type, choose a suggestion with the arrow, open it, and copy the sentence to quote."""
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])

@@ -21,6 +21,7 @@ def test_bibtex_is_what_tex_can_set(tmp_path: Path) -> None:
         "\\textbackslash{} \\textasciicircum{}}},\n"
         "  year = {2026},\n"
         f"  url = {{{BASE_URL}/best/crm-software?asOf=2026-10-01}},\n"
-        "  note = {Ranking of AI assistants' answers as of 2026-10-01. CC BY 4.0},\n"
+        "  note = {Ranking of AI assistants' answers (invented sample data) as of 2026-10-01. "
+        "CC BY 4.0},\n"
         "}"
     )

@@ -93,6 +93,25 @@ def test_an_embedded_ranking_names_its_source(reader: FlaskClient) -> None:
     assert reader.get("/embed/best/nothing.svg").status_code == 404
 
 
+def test_a_frame_holds_the_tallest_ranking(tmp_path: Path) -> None:
+    """The height to paste cuts off neither the link to the source nor the licence."""
+    names = [f"{letter} of a name that is as long as names of products are" for letter in "ABCDE"]
+    polls = [
+        answered(model, ranked, f"2026-10-{day:02}T06:00:00Z")
+        for day in range(1, 8)
+        for model, ranked in {"A": names, "B": names[::-1]}.items()
+    ]
+    title = "Best software for keeping an eye on machines that measure the weather"
+    categories = {"crm-software": {"title": title}}
+    client = app_over(
+        write_data(tmp_path, categories=categories, models="AB", polls=polls, sample=True)
+    ).test_client()
+    picture = ET.fromstring(client.get("/embed/best/crm-software.svg").data)  # noqa: S314 - our own
+    assert 450 < int(picture.attrib["height"]) <= pictures.EMBEDDED_HEIGHT
+    frame = f'width="400" height="{pictures.EMBEDDED_HEIGHT}" title='
+    assert frame in html.unescape(client.get("/best/crm-software").text)
+
+
 def test_pages_offer_what_to_paste(reader: FlaskClient) -> None:
     """The snippets on the page of a category are whole, with a text instead of the picture."""
     page = html.unescape(reader.get("/best/sure").text)

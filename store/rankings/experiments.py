@@ -143,7 +143,7 @@ def _track_record(record: TrackRecord) -> Experiment:
     n = sum([len(agreed) for agreed in record.agreed.values()])
     return Experiment(
         slug="track-record",
-        finding=f"{track_record_sentence(record)} (n = {n:,} rounds with a next one).",
+        finding=f"{track_record_sentence(record)} ({n:,} rounds of all levels had a next one).",
         date=record.until,
         what="The next round had the same #1",
         bars=tuple(

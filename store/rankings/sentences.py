@@ -227,10 +227,10 @@ def quote(board: Leaderboard, name: Name, site: Site) -> str:
         request = f"Asked “{board.question}”"
     invented = "invented sample data, " if site.sample else ""
     where = f"({site.name}, {invented}{day_in_words(board.updated)})"
-    return f"{request}, {_who_named(board, name)}{_certainty_in_quote(board, name)} {where}."
+    return f"{request}, {who_named_first(board, name)}{_certainty_in_quote(board, name)} {where}."
 
 
-def _who_named(board: Leaderboard, name: Name) -> str:
+def who_named_first(board: Leaderboard, name: Name) -> str:
     """Return how many assistants named the #1 first, and what else put it there."""
     of, top = len(board.counted), board.entries[0]
     top_name = name(top.product)

@@ -148,7 +148,7 @@ def product(view: View, slug: str, parameter: str = "slug") -> ProductProfile:
     raise Refused(
         "unknown-product",
         f'No product with the slug "{slug}". Resolve names through /api/v1/search?q=.',
-        f'There is no product with the slug "{slug}".',
+        f"There is no product called “{slug}”.",
         suggestions=view.suggestions(slug, "brands"),
     )
 
@@ -237,7 +237,9 @@ def no_experiment(view: View, slug: str) -> Refused:
     if fault := view.snapshot.catalogue.fault_of("labs", slug):
         return _unavailable(slug, fault)
     why = f'No experiment with the slug "{slug}". /labs lists them all.'
-    return Refused("unknown-experiment", why)
+    return Refused(
+        "unknown-experiment", why, "There is no finding at this address. /labs lists them all."
+    )
 
 
 def _unavailable(slug: str, fault: Problem) -> Refused:

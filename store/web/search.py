@@ -81,6 +81,7 @@ class RankedIn(JsonObject, frozen=True, kw_only=True):
     title: str
     rank: int
     place: Annotated[int, doc("Its rank, or the best of those it is tied with.", ge=1)]
+    tied: bool
     of: int
     api: Api
 
@@ -251,6 +252,7 @@ def _brand_hit(product: ProductProfile, hit: Hit, view: View, most_places: int |
                 title=board.category.title,
                 rank=entry.rank,
                 place=entry.place,
+                tied=entry.tied,
                 of=len(board.entries),
                 api=view.at.category(board.slug),
             )

@@ -90,10 +90,11 @@ class View:
         )
 
     def _source(self, page: str) -> str:
-        return f"{page} ({self.site.name}, {self.site.licence})"
+        invented = "invented sample data, " if self.site.sample else ""
+        return f"{page} ({self.site.name}, {invented}{self.site.licence})"
 
     def standings(self, product: ProductProfile) -> list[tuple[Leaderboard, Entry]]:
-        """Return a product's places on all leaderboards, by rank, then by category slug."""
+        """Return a product's places on all leaderboards, by place, then by category slug."""
         leaderboards = self.snapshot.leaderboards
         places = [
             (leaderboards[slug], entry)
@@ -102,7 +103,7 @@ class View:
             for entry in leaderboards[slug].entries
             if entry.product == product.id
         ]
-        return sorted(places, key=lambda place: (place[1].rank, place[0].slug))
+        return sorted(places, key=lambda place: (place[1].place, place[0].slug))
 
     def search(self, query: str, limit: int) -> Hits:
         """Return what fits a query, best first."""

@@ -143,7 +143,7 @@ def _missing_choices(board: Leaderboard, snapshot: Snapshot) -> Iterator[Choices
             absence = f"no answer since {day_in_words(last[model][:10])}"
         elif _last_failure(board.slug, model, snapshot) == "withheld":
             absence = "its answer is withheld"
-        yield Choices(model, [None], absence=absence)
+        yield Choices(model, [], absence=absence)
 
 
 def _when(board: Leaderboard, day: str | None) -> str:
@@ -157,11 +157,12 @@ def _sentence(board: Leaderboard, firsts: Counter[ProductId], name: Name, when: 
     """Return what the level rests on, for people; also that first places would say otherwise."""
     sure = board.certainty
     if sure.level == "unmeasured" and len(board.winners) == 1:
-        is_most = board.votes[board.winners[0]] == max(board.votes.values())
+        votes, most = board.votes[board.winners[0]], max(board.votes.values())
         most_points = "second to fifth places give it the most points"
         if level_on_points(board):
             most_points = "no other product has more points"
-        points = "" if is_most else f", but {most_points}"
+        is_alone = votes == most and list(board.votes.values()).count(most) == 1
+        points = "" if is_alone else f"{';' if votes == most else ', but'} {most_points}"
         return f"{_votes(board, when if when == 'then' else '')}{points}. {_once(board)}"
     shown = {*board.winners}
     if sure.level == "contradicted":
@@ -194,7 +195,7 @@ def _clear(board: Leaderboard, firsts: Counter[ProductId], when: str) -> str:
     others = max((n for p, n in firsts.items() if p != first), default=0)
     rest = f" and no other product in more than {number_in_words(others)}" if others else ""
     often = f"It came first in {firsts[first]} of the last {answers} answers{rest}"
-    return f"{_votes(board, when)}. {often}: more than chance."
+    return f"{_votes(board, when)}. {often}, too often to be chance."
 
 
 def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
@@ -202,7 +203,7 @@ def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) ->
     first = listed([name(product) for product in board.winners])
     latest = f"The latest answers put {first} first, but"
     if board.votes.keys().isdisjoint(board.winners):
-        latest = f"No latest answer names {first} first, though it has the most points in them;"
+        latest = f"{first} has the most points in the latest answers, though none names it first;"
     rival, answers = board.certainty.ahead_of_first[0], firsts.total()
     ahead = "is ahead of it by more than chance"
     comparison = Comparison(list(board.runs().values()), board.slugs)
@@ -303,6 +304,5 @@ def _once(board: Leaderboard) -> str:
         return f"Each assistant has answered on only {on} days, too few to tell a lead from chance."
     if not board.certainty.is_asked_once:
         return certainty_sentence(board, str)
-    return (
-        "Each assistant has answered once, so we cannot tell yet whether they would say so again."
-    )
+    who, they = ("Each assistant", "they") if len(board.counted) > 1 else ("It", "it")
+    return f"{who} has answered once, so we cannot tell yet whether {they} would say so again."

@@ -69,6 +69,7 @@ def category(view: View, query: RankingQuery) -> dict[str, Any]:
         # A past day was asked for: that it is old needs no warning.
         "behind": None if day else _newest_day_if_behind(view, current),
         "embedded_width": pictures.EMBEDDED_WIDTH,
+        "embedded_height": pictures.EMBEDDED_HEIGHT,
         "has_card": pictures.rasteriser() is not None,
     }
 
@@ -76,13 +77,15 @@ def category(view: View, query: RankingQuery) -> dict[str, Any]:
 def bibtex(verdict: CategoryVerdict, day: str, view: View) -> str:
     """Return a reference to a category's ranking as of a UTC day."""
     site = view.site
+    invented = " (invented sample data)" if site.sample else ""
     # Double braces: BibTeX would take the name apart and lower the letters of the title.
     fields = {
         "author": f"{{{site.name.translate(_TEX)}}}",
         "title": f"{{{verdict.title.translate(_TEX)}}}",
         "year": day[:4],
         "url": view.at.category_page(verdict.slug, day),
-        "note": f"Ranking of AI assistants' answers as of {day}. {site.licence.translate(_TEX)}",
+        "note": f"Ranking of AI assistants' answers{invented} as of {day}. "
+        f"{site.licence.translate(_TEX)}",
     }
     lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
     return f"@misc{{{verdict.slug}-{day},\n{lines}}}"

@@ -81,7 +81,7 @@ def _front_runners(board: Leaderboard, view: View) -> str:
         return leader
     if len(contenders) == 2:  # noqa: PLR2004 - one or the other
         return " or ".join(contenders)
-    return f"{number_in_words(len(contenders)).capitalize()} products"
+    return f"{number_in_words(len(contenders)).capitalize()} may be first"
 
 
 def _findings(view: View) -> Iterator[tuple[str, str, str]]:

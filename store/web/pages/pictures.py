@@ -8,7 +8,7 @@ from typing import Any
 
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import PLACES, Entry
-from store.rankings.sentences import agreement_clause, level_in_words, listed
+from store.rankings.sentences import day_in_words, level_in_words, listed, who_named_first
 from store.web import lookup
 from store.web.pages.routes import page, resource
 from store.web.queries import CategoryQuery, Slug
@@ -36,6 +36,8 @@ CARD = (1200, 630)
 
 EMBEDDED_WIDTH = 400
 """Pixels of an embedded ranking: on a phone it shrinks by a tenth, and stays legible."""
+EMBEDDED_HEIGHT = 490
+"""The most pixels that an embedded ranking takes: frames keep their height while it changes."""
 
 ROW = 46
 USUAL_WIDTH = 0.64
@@ -76,7 +78,7 @@ def badge(view: View, query: BadgeQuery) -> bytes:
     board = lookup.board(view, query.slug)
     product = lookup.product(view, query.product, "product")
     entry = next((entry for entry in board.entries if entry.product == product.id), None)
-    sample = "sample: " if view.site.sample else ""
+    sample, invented = ("sample: ", ", invented data") if view.site.sample else ("", "")
     label = fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * USUAL_WIDTH)
     standing = _standing(board, entry) if entry else "not ranked"
     name = fitted(product.name, 1, MOST_NAME * USUAL_WIDTH)
@@ -90,7 +92,10 @@ def badge(view: View, query: BadgeQuery) -> bytes:
         message=message,
         colour=LEVEL_COLOURS[board.certainty.level] if is_first else _PLAIN,
         widths=[round(width(text, BADGE_TEXT)) for text in (label, message)],
-        alt=f"{product.name}: {message} for {label} ({view.site.name})",
+        alt=(
+            f"{product.name} {standing.replace(' ·', ',')} for {board.category.subject}, "
+            f"{day_in_words(board.updated)} ({view.site.name}{invented})"
+        ),
     )
 
 
@@ -135,14 +140,18 @@ def ranking(view: View, query: CategoryQuery) -> dict[str, Any]:
 def _card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str, Any]:
     """Return the lines of the card of a verdict, each cut to fit."""
     room = CARD[0] - 120
-    names = listed([view.snapshot.products[product].name for product in board.winners])
+    names = listed([view.name(product) for product in board.winners])
+    first = "Most recommended: a tie" if len(board.winners) > 1 else "Most recommended"
+    if board.certainty.level == "contradicted":
+        names = f"{names} or {view.name(board.certainty.ahead_of_first[0])}"
+        first = "First in the latest answers, or over all of them"
     # The largest at which all names stand in one line.
     sizes = [size for size in (72, 60, 48) if len(wrap(names, size, room, 99)) == 1]
     size = sizes[0] if sizes else 48
-    wording = agreement_clause(board, view.name, view.site.stale_after_days)
+    wording = who_named_first(board, view.name)
     return {
         "titles": wrap(verdict.title, 44, room, 2),
-        "first": "Most recommended: a tie" if len(board.winners) > 1 else "Most recommended",
+        "first": first,
         "names": wrap(names, size, room, 2),
         "size": size,
         "wording": wrap(wording[0].upper() + wording[1:] + ".", 30, room, 2),

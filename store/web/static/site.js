@@ -16,6 +16,12 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
+document.querySelector(".burger").addEventListener("keydown", ({ key, currentTarget: menu }) => {
+  if (key !== "Escape" || !menu.open) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+
 for (const form of document.querySelectorAll("form[data-suggest]")) {
   const input = form.querySelector("input");
   const list = document.createElement("ul");
@@ -44,7 +50,8 @@ for (const form of document.querySelectorAll("form[data-suggest]")) {
       return item;
     }));
     list.hidden = found.length === 0;
-    status.textContent = `${found.length} suggestions; arrow down to choose.`;
+    const count = `${found.length} suggestion${found.length === 1 ? "" : "s"}`;
+    status.textContent = found.length ? `${count}; arrow down to choose.` : "No suggestions.";
   };
 
   const suggest = async () => {
