@@ -28,7 +28,7 @@ from store.search.words import words_of
 from store.snapshot import Snapshot, derive
 from store.store import find_unknown_withheld
 
-_NO_TOPIC = re.compile(r"(best|the)\b", re.IGNORECASE)
+_BAD_START = re.compile(r"(best|the)\b", re.IGNORECASE)
 _STOPS = tuple(".,;:!?\u2026")
 _LONGEST_INTERVAL = TREND_WINDOW.days  # with more, no pair is polled in both windows of a trend
 _SLUGS_SHOWN = 5
@@ -45,7 +45,7 @@ _Mistake = tuple[str | None, str, Literal["error", "warning"]]
 def check_catalogue(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     """Yield warnings about what is allowed but probably not meant."""
     for slug, category in catalogue.categories.items():
-        start = _NO_TOPIC.match(category.subject)
+        start = _BAD_START.match(category.subject)
         if start or category.subject.endswith(_STOPS):
             fault = f'does not start with "{start[0]}"' if start else "does not end in punctuation"
             key: JsonPath = ("topic",) if category.topic else ("title",)
@@ -215,7 +215,7 @@ def _files(catalogue: Catalogue, names: Iterable[str]) -> dict[str, Sequence[str
 def _rewording(
     slug: str, polls: Sequence[Poll], catalogue: Catalogue, files: Files
 ) -> Iterator[Problem]:
-    """Yield the cost of a new wording that not all have answered, where another one was asked."""
+    """Yield what a new wording still costs, where some assistant has answered only another."""
     category = catalogue.categories[slug]
     answered = {(category.wording(p.question), p.model) for p in polls if p.succeeded}
     unasked = [a for a in catalogue.assistants if (category.question, a.name) not in answered]

@@ -44,7 +44,7 @@ ONCE_A_DAY = " Of one day one answer counts: what was asked today may be asked a
 
 
 class PollRun(Struct, frozen=True):
-    """The run of one command: whom to ask, only what ``is_due``, at a simulated time (--at)."""
+    """The run of one command: whom to ask, whether only what is due, whether simulated."""
 
     session: PollSession
     assistants: Sequence[Assistant]

@@ -54,7 +54,10 @@ class Exported(Struct, frozen=True):
 
 
 class TreeManifest(Struct, frozen=True):
-    """The contents of a tree: files, and redirects by the path that readers ask for."""
+    """The contents of a tree: files, and redirects by the path that readers ask for.
+
+    What a run adds, replaces and deletes follows from two of them, without writing anything.
+    """
 
     files: dict[str, Exported]
     redirects: dict[str, str]
@@ -104,7 +107,7 @@ class Tree:
                     files[path] = self._add(path, answer)
                     self.changed += self.before.files.get(path) != files[path]
         redirects: dict[str, str] = {}
-        for path in moved_paths(app, snapshot):  # those that a product bears now answer themselves
+        for path in moved_paths(app, snapshot):  # not where another product has the old slug
             with ask(path) as answer:
                 if location := answer.headers.get("Location"):
                     redirects[path] = location
@@ -187,7 +190,7 @@ class Tree:
 
 
 def _asker(app: Flask) -> Callable[..., Response]:
-    """Return what asks the application as a reader does who takes gzip, as quick as can be."""
+    """Return a fast function that asks the application as a client that accepts gzip does."""
     environ = EnvironBuilder(headers=[("Accept-Encoding", "gzip")]).get_environ()
 
     def ask(path: str, method: str = "GET", tag: str = "") -> Response:

@@ -1,8 +1,9 @@
 """An exported tree in object storage, where readers or a CDN get it; the only user of obstore.
 
-Objects are written in place, each whole. Before the first the bucket's manifest is replaced by one
-that lists all that is there or will be, without digests where that changes; after the last by the
-tree's own. So a run knows what one that died may have touched, and touches nothing else.
+Objects are written in place, each whole. Before the first is written, a provisional manifest takes
+the place of the bucket's: it lists every object that is there or will be, without a digest where
+one is about to change. After the last object the tree's own manifest follows. So a run knows what
+one that died may have touched, and touches nothing else.
 """
 
 import re

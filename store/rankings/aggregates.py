@@ -88,7 +88,7 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
 def gather(slug: str, category: Category, polls: Sequence[Poll], names: Names) -> CategoryAggregate:
     """Gather what a category's polls say, oldest first; withheld ones must not be among them.
 
-    Those of retired assistants are: who counts is chosen later, by the configured ones.
+    Polls of retired assistants are included: who counts is decided later, by models.json.
     """
     successes = [poll for poll in polls if poll.succeeded]
     spellings = (spelling for poll in successes for spelling in _spellings(poll))

@@ -130,7 +130,7 @@ class CategoryStates(Struct, frozen=True):
         )
 
     def asked_on(self, day: str, model: str) -> int:
-        """Return an assistant's number of polls on a UTC day, which must be its newest with any."""
+        """Return how many polls an assistant had on the UTC day of its newest poll; else 0."""
         state = self.ever.get(model)
         return state.polls_that_day if state and state.polled_at[:10] == day else 0
 
@@ -216,7 +216,7 @@ def _state(polls: Sequence[Poll]) -> PairState:
 
 
 def cooldown(poll: Poll) -> Pause | None:
-    """Return the pause that a poll calls for; its provider named the time of a rate limit alone."""
+    """Return the pause that a poll calls for; only of a rate limit has a provider set the end."""
     if poll.cooldown_until is UNSET:
         return None
     return Pause(

@@ -52,7 +52,7 @@ class VersionChange(Struct, frozen=True):
 
 
 class AnswerLog(Struct, frozen=True, gc=False):
-    """All answers of a category in order of appending, as columns of some twenty bytes each.
+    """All answers of a category in order of appending, as columns: some twenty bytes an answer.
 
     ``key_numbers`` has, for each answer, the position of its key in ``keys``. ``times`` are seconds
     since 1970. ``places`` are five numbers an answer, from rank 1: the position of a product in

@@ -90,7 +90,8 @@ class Body:
 
     ``source`` is what is sent or, with ``draw``, the SVG that the picture is drawn from. The tag is
     the source's: a reader who has the picture is answered without drawing it. Tag, picture and
-    compressed form are made when they are first sent. See :class:`Result` for ``may_be_kept``.
+    compressed form are made when they are first sent. See :class:`Result` for ``may_be_kept``;
+    `flask export` leaves out what may not be kept.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class Body:
         return 3 * len(self._source) // 2 + (PICTURE_SIZE if self._draw else 0)
 
     def response(self, environ: Mapping[str, str]) -> Response:
-        """Answer a request: 304 to who has it, compressed to who accepts that."""
+        """Answer a request: 304 to a client that has it, compressed to one that accepts gzip."""
         if self.status == OK and _is_current(environ, self.etag):
             return FinalResponse("304 NOT MODIFIED", Headers([*self._common, *NOSNIFF.items()]))
         content, encoding = self.content, dict[str, str]()

@@ -27,7 +27,7 @@ TOP = 3
 """First places of a category that a hit of ``search_best`` names; its record has them all."""
 NEWEST_CHANGES, MOST_FIRST_PLACES = 10, 20
 NEWS = ("changes", "leaders", "firstPlaces", "total", "lastChecked")
-"""Members of the list of changes that an answer has, if they are asked for."""
+"""Members of the list of changes that ``search_best`` has, too, if news is asked for."""
 READ_ONLY = {
     "readOnlyHint": True,
     "destructiveHint": False,
@@ -130,7 +130,7 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
     if news and (sure or topic):  # who asks for news of these means no other hit
         results["categories"] = [h for h in results["categories"] if h["slug"] in sure]
         results["brands"] = []
-    if news and (sure or topic or not subject):  # else it is not here
+    if news and (sure or topic or not subject):  # else it is asked of what is not here
         changes = queries.ChangesQuery(slug=next(iter(sure), None), topic=topic, since=since)
         listed = to_builtins(trends.change_list(view, changes, max(query.limit, NEWEST_CHANGES)))
         results |= {name: listed[name] for name in NEWS}
