@@ -34,7 +34,7 @@ class PollIndex(Struct, frozen=True):
 
     Damaged lines are not in it, though the chains of the ledger go over them. By position:
     ``models``, the assistant's present name, ``ids``, the poll's id as a number, ``file``, which of
-    ``files``, ``start`` and ``end`` in bytes, ``line`` from 1; ``withheld`` says why a line is.
+    ``files``, ``start`` and ``end`` in bytes, ``line`` from 1; ``withheld``, of some, the reason.
     ``outcomes`` counts polls by model and recorded outcome, ``invented`` those of sample
     assistants.
     ``open_entries`` are those by which lines of open days would be closed.

@@ -401,7 +401,7 @@ def test_parquet_is_compared_or_not_called_verified(
 ) -> None:
     """An extra part, other rows; where pyarrow is not there, the last line says so."""
     shutil.copy(dataset / "names.parquet", dataset / "picks-2.parquet")
-    assert refused(dataset) == "picks-2.parquet is there and does not follow"
+    assert refused(dataset) == "picks-2.parquet is there and is not expected"
     (dataset / "picks-2.parquet").rename(dataset / "picks.parquet")
     mend(dataset)
     assert "picks.parquet differs at byte" in refused(dataset)

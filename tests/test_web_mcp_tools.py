@@ -324,16 +324,25 @@ def test_news_of_what_is_not_surely_here_are_no_news_of_all(client: FlaskClient)
     answer = used(client, "search_best", q="what changed for iphones?")
     assert answer["structuredContent"]["changes"] is None
     assert answer["content"][0]["text"].startswith("No category surely fits; ask back which of")
+    assert not used(client, "search_best", q="best news app")["structuredContent"]["newsAsked"]
+
+
+def test_before_the_first_answer_nothing_is_new(tmp_path: Path) -> None:
+    """There is no day that a span could be counted back from."""
+    write_data(tmp_path)
+    client = client_over(tmp_path)
+    answer = used(client, "search_best", q="what changed in the last 12 months?")
+    assert answer["structuredContent"]["changes"] == []
 
 
 def test_first_places_that_stayed_are_told_of_what_was_asked_about(client: FlaskClient) -> None:
     """Others may have changed; before the first answer there was none."""
     for question, scope in (("VPN", "in Best VPN"), ("food and drink", "in this topic")):
         text = used(client, "search_best", q=f"what changed in {question} since May 2025?")
-        told = f"No #1 {scope} is another than just before 2025-05-01, or there was none then."
+        told = f"No #1 {scope} is another than just before 2025-05-01, as far as the same"
         assert told in text["content"][0]["text"]
     whole = used(client, "search_best", q="what changed since 2026-10-20")["content"][0]["text"]
-    assert "or there was none then" not in whole
+    assert "as far as the same" not in whole
 
 
 def first_places_in(body: dict[str, Any]) -> list[dict[str, Any]]:

@@ -28,8 +28,8 @@ FORMS = {
     "HOSTS": (rf"{HOST}( {HOST})*", "A host is not one; mend HOSTS, or hosts in site.json."),
     **dict.fromkeys(("CHECKOUT", "BIN", "DATA_DIR"), (r"(/[\w.+-]+)+", ODD_PATH)),
 }  # fmt: skip
-"""The form of each placeholder's value, and what to do about one that nginx, systemd, YAML
-or a shell could take for more than a value."""
+"""For each placeholder the pattern of a value that nginx, systemd, YAML and shells take literally,
+and what is said of any other."""
 
 
 @click.command()

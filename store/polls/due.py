@@ -240,7 +240,7 @@ class PollingReader:
         return under_present_names(polls, catalogue.former_names)
 
     def usd_on(self, day: str) -> dict[str, float]:
-        """Return what each assistant's polls of a UTC day cost, as of the last looks."""
+        """Return what each assistant's polls of a UTC day cost, by category as last read."""
         kept = tuple(self._states.values())  # another assistant's thread may add to them meanwhile
         return usd_on(day, (states.ever for _, states in kept))
 

@@ -205,7 +205,7 @@ LEFT_OUT = ("/api/v1/",)
 
 
 def paths_to_export(app: Flask, snapshot: Snapshot) -> Iterator[str]:
-    """Yield every path that may have an answer without arguments."""
+    """Yield every path that can be asked for without parameters."""
     computed = {experiment.slug for experiment in snapshot.summary.experiments}
     static = Path(app.root_path, "store/web/static")
     values = {
@@ -241,7 +241,11 @@ def category_paths(app: Flask, slugs: Collection[str]) -> set[str]:
 
 
 def _paths(app: Flask, values: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """Yield the paths of rules with one variable at most; its values are by the word before it."""
+    """Yield the paths of rules with at most one variable.
+
+    ``values`` are the slugs for it by the segment of the path before it: "best" fills both
+    ``/best/<slug>`` and ``/feeds/best/<slug>.atom``, so that a new address of a kind needs no line.
+    """
     for rule in app.url_map.iter_rules():
         is_asked = "GET" in (rule.methods or ()) and rule.rule not in LEFT_OUT
         if not is_asked or rule.rule.count("<") > 1:

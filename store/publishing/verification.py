@@ -33,7 +33,7 @@ LAST = (manifest.MANIFEST, trees.TREE_MANIFEST, "README.md", "datapackage.json",
 
 
 class Difference(Exception):
-    """A difference from what follows; the sentence names the file and the place."""
+    """A difference from what the lines imply; the sentence names the file and the place."""
 
 
 class Folder:
@@ -239,18 +239,18 @@ def check_dataset(
 
 
 def compare_all(expected: Folder, actual: Folder) -> None:
-    """See that the files that follow are there, byte for byte, and no other."""
-    follows = expected.names()
-    for name in sorted(follows ^ (actual.names() or follows)):
-        which = "is missing" if name in follows else "is there and does not follow"
+    """See that the expected files are there, byte for byte, and no other."""
+    names = expected.names()
+    for name in sorted(names ^ (actual.names() or names)):
+        which = "is missing" if name in names else "is there and is not expected"
         raise Difference(f"{name} {which}")
-    for name in sorted(follows, key=lambda name: (LAST.index(name) if name in LAST else -1, name)):
+    for name in sorted(names, key=lambda name: (LAST.index(name) if name in LAST else -1, name)):
         body = expected.read(name)
         compare(name, body, actual.read(name, max(2 * len(body), 1 << 20)))
 
 
 def compare(name: str, expected: bytes, actual: bytes) -> None:
-    """See that bytes are what follows; name the first that differs, and what is around it."""
+    """See that bytes are as expected; name the first that differs, and what is around it."""
     if expected == actual:
         return
     pairs = enumerate(zip(expected, actual, strict=False))

@@ -4,7 +4,7 @@ A trend compares like with like. The windows are the 7 days that end with the ne
 and the 7 before. Only cells (one category, one model, one wording, one instrument) with a
 successful poll in both count, each by its newest poll in either window; raw counts would "move"
 whenever polling gets denser. So many products are tried at once that some would move by chance
-alone: of those called up or down one in twenty may be (Benjamini and Hochberg).
+alone: of those called up or down at most one in twenty is expected to (Benjamini and Hochberg).
 """
 
 import datetime as dt
@@ -43,7 +43,7 @@ Cell = tuple[str, str, str | None]
 class Trend(Struct, frozen=True):
     """A product's mentions in each window, counted in cells; ``delta`` is in percentage points.
 
-    The cells are those that list the product in either window, so both windows have as many.
+    The cells are those that list the product in either window: one number of them for both.
     """
 
     mentions: int

@@ -76,7 +76,7 @@ class PairState(Struct, frozen=True, gc=False):
     sent_at: datetime | None
     of_version: int
     polls_that_day: int
-    usd: float
+    usd_that_day: float
     polls: int
     successes: int
     first_answer: str | None
@@ -146,14 +146,14 @@ def poll_states(polls: Iterable[Poll]) -> dict[str, PairState]:
 def usd_on(day: str, categories: Iterable[Mapping[str, PairState]]) -> dict[str, float]:
     """Return what each assistant's polls cost in US dollars on a UTC day.
 
-    They are counted in each category where it is the day of the assistant's last poll.
-    A poll whose cost is unknown counts as nothing.
+    Complete for the newest day alone: a state has the costs of its last poll's day. A poll whose
+    cost is unknown counts as nothing.
     """
     usd: dict[str, float] = {}
     for states in categories:
         for model, state in states.items():
             if state.polled_at[:10] == day:
-                usd[model] = usd.get(model, 0) + state.usd
+                usd[model] = usd.get(model, 0) + state.usd_that_day
     return usd
 
 
@@ -208,7 +208,7 @@ def _state(polls: Sequence[Poll]) -> PairState:
         sent_at=_sent_at(answers[0]) if answers else None,
         of_version=sum(1 for _ in version),
         polls_that_day=len(that_day),
-        usd=sum(poll.usage.usd or 0 for poll in that_day if poll.usage),
+        usd_that_day=sum(poll.usage.usd or 0 for poll in that_day if poll.usage),
         polls=len(polls),
         successes=sum(poll.succeeded for poll in polls),
         first_answer=min((poll.polled_at for poll in polls if poll.succeeded), default=None),

@@ -62,8 +62,8 @@ to be likely, 15 more negatives are called likely; at 5, 15 needs fewer.
 """
 MIN_LEAD = 1.3
 """Least ratio of a likely match to the next category. At 1.1, 2 more of 14 more are wrong."""
-DEMOTED_OTHERS_FROM, DEMOTED_KEYWORDS_FROM = 0.6, 0.78
-"""Scores, of other queries and of keywords, from which a hit is brought below likely if another
+DEMOTED_KEYWORDS_FROM, DEMOTED_OTHERS_FROM = 0.6, 0.78
+"""Scores, of keywords and of other queries, from which a hit is brought below likely if another
 title may be meant as well.
 
 At .6 for both, 2 of 99 needs fewer are first; at .78 for both, near ties of keywords are lost.
@@ -86,7 +86,7 @@ OR = re.compile(r"\bor\b", re.IGNORECASE)
 Kind = Literal["categories", "brands"]
 """The arrays of a search."""
 Label = Literal["exact", "likely", "related"]
-"""The sureness of a hit, from its score."""
+"""How sure a hit is, by its score."""
 
 EXACT, LIKELY, MOST_UNSURE = 0.9, 0.8, 0.799
 """Least scores of the labels; tests/README.md has how many first hits of each are right."""
@@ -368,7 +368,7 @@ def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> d
     others = (*ratings, *rivals)
     for rating in ratings:
         points, slug = min(rating.points, 1.0), rating.title.slug
-        least = DEMOTED_KEYWORDS_FROM if rating.query.head is None else DEMOTED_OTHERS_FROM
+        least = DEMOTED_KEYWORDS_FROM if rating.query.head else DEMOTED_OTHERS_FROM
         if points >= least and not rating.is_clear(others):
             points = least + (points - least) / (1 - least) * (MOST_UNSURE - least)
         if points >= cut:

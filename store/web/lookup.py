@@ -29,7 +29,8 @@ _SPAN = r"(?:this|last|past) (?:(\d{1,3}) )?(day|week|month)s?"
 """A span of time; it ends with the newest answer, for no answer depends on the clock."""
 _NEWS = re.compile(
     r"\b(?:what(?:.?s)?|which|has|have|did|anything)\b(.*)\bchanged?\b|"
-    r"\b(?:(?:any|latest|newest|recent) )?(?:changes|news)\b|"
+    r"\b(?:(?:any|latest|newest|recent) )?(?:changes|news)\b"
+    r"(?=\W*$|\W+(?:about|for|from|in|of|on|since|this|last|past|after)\b)|"
     r"\bwhat(?:.?s| is) new\b|\banything new\b|\bnew (?:leaders?|#1s?|winners?)\b|"
     rf"\b(?:recently|lately|(?:(?:in|over|during) )?(?:the )?{_SPAN})\b",
     re.IGNORECASE,
@@ -285,8 +286,9 @@ def news_in(query: str, view: View) -> tuple[str, str | None] | None:
         return None
     subject = " ".join(_TIME.sub("", subject).split())
     of_all = _OF_RANKINGS.issuperset(words_of(subject)) and not topic_in(subject, view)
-    newest = date.fromisoformat(as_of.newest_day(view.snapshot) or "0001-12-31")
-    return "" if of_all else subject, _since(query, newest)
+    newest = as_of.newest_day(view.snapshot)
+    since = _since(query, date.fromisoformat(newest)) if newest else None
+    return "" if of_all else subject, since
 
 
 def _since(query: str, newest: date) -> str | None:

@@ -1,6 +1,6 @@
 """Feeds of changes: Atom (RFC 4287) and JSON Feed 1.1, with ids that never change.
 
-A page of a feed is long enough for a reader who comes after each pass over all categories: at least
+A page of a feed is long enough for a reader who comes whenever all categories were polled: at least
 all changes of its newest day. Older ones are on the pages that it names (RFC 5005, ``next_url``).
 """
 
@@ -68,7 +68,7 @@ def changes_json(view: View, query: FeedQuery) -> bytes:
 
 
 def _changes(view: View, query: FeedQuery, path: str) -> dict[str, Any]:
-    """Return a part of the feed of all changes, with the root over all present lines."""
+    """Return a page of the feed of all changes, with the root over all present lines."""
     present = view.snapshot.provisional_head
     return {
         "title": f"{view.site.name}: changes of a #1",
