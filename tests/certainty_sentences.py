@@ -98,8 +98,11 @@ class Doubt:
             parts.append(f"{series(who)} on {number}{' each' * (len(who) > 1)}{since}")
         return f"Asked on too few days to tell: {'; '.join(parts)}."
 
-    def quote_end(self, *, is_level: bool) -> str:
-        """The end of the sentence for people; others may have as many points as the first."""
+    def quote_end(self, *, is_level: bool, is_most_named: bool) -> str:
+        """The end of the sentence for people.
+
+        Others may have as many points as the first, or be named first by more assistants.
+        """
         if self.level == "unmeasured":
             each = "each assistant was" if len(self.firsts) > 1 else "each was"
             who = each if len(self.figures.sizes) > 1 else "it was"
@@ -115,7 +118,8 @@ class Doubt:
         if len(self.firsts) > 1:
             return f"; {self.over} they could not be told apart"
         if self.level == "clear":
-            return f"; it led by more than chance {self.over}"
+            who = "it" if is_most_named else self.name(self.firsts[0])
+            return f"; {who} led by more than chance {self.over}"
         level = f"; chance may have put {self.name(self.firsts[0])} before {some(self.rivals)}"
         return (
             level

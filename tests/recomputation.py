@@ -674,7 +674,8 @@ class Recomputation:
             [entry["product"] for entry in _level(combined)],
         )
         is_level = len(combined) > 1 and combined[0]["score"] == combined[1]["score"]
-        end = doubt.quote_end(is_level=is_level)
+        is_most_named = votes[combined[0]["id"]] == max(votes.values())
+        end = doubt.quote_end(is_level=is_level, is_most_named=is_most_named)
         asking = "Asked for " if plain else "Asked "
         sample = "invented sample data, " if self.site.get("sample") else ""
         return (

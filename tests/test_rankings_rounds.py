@@ -1,13 +1,14 @@
 """Pace: each day's #1 with its level, and when another product leads by more than chance."""
 
 import datetime as dt
+from collections.abc import Mapping
 
 import pytest
 from builders import answered
 from leaderboards import board_of
 
 from store.rankings.names import ProductId
-from store.rankings.rounds import Round, TrackRecord, track_record
+from store.rankings.rounds import Round, TrackRecord, first_place_change, track_record
 from store.records import Poll
 
 
@@ -47,6 +48,26 @@ def test_only_a_version_that_brought_most_of_the_shift_is_named(
     [change] = [change for change in found if change]
     assert (change.before, change.after) == ("=x", "=y")
     assert (change.cause and change.cause.model) == cause
+
+
+def test_another_first_is_told_only_of_what_can_be_compared() -> None:
+    """Of the same assistants, asked in the same way, and where no #1 of before is left."""
+
+    def change(before: str, now: str, *instruments: Mapping[str, str | None]) -> bool:
+        days = zip(
+            ("2026-09-01", "2026-09-08"), instruments or ({}, {}), (before, now), strict=True
+        )
+        rounds = [
+            Round(day, "What?", own, tuple(firsts), "open", None) for day, own, firsts in days
+        ]
+        return first_place_change(rounds, "2026-09-08") is not None
+
+    assert change("X", "Y")
+    assert change("XY", "ZW")
+    assert not change("XY", "Y")
+    assert not change("X", "XY")
+    assert not change("X", "Y", {"A": None}, {"A": None, "B": None})
+    assert not change("X", "Y", {"A": "0"}, {"A": "1"})
 
 
 def test_our_record_compares_closed_rounds_of_one_question() -> None:

@@ -523,7 +523,9 @@ def test_a_failure_is_asked_for_in_a_sentence(client: FlaskClient) -> None:
 def test_news_of_a_topic_a_day_and_a_month(client: FlaskClient) -> None:
     """Of a topic's rankings alone; since the day that is named, over seven days or thirty."""
     (newest,) = {client.get("/api/v1/changes.json").get_json()["lastChecked"][:10]}
-    week, month = (f"{date.fromisoformat(newest) - timedelta(days)}" for days in (6, 30))
+    week, four_weeks, month = (
+        f"{date.fromisoformat(newest) - timedelta(days)}" for days in (6, 27, 30)
+    )
     for question, address in (
         ("what changed in food and drink?", "topic=food-and-drink"),
         ("which first places changed this week", f"since={week}"),
@@ -536,6 +538,7 @@ def test_news_of_a_topic_a_day_and_a_month(client: FlaskClient) -> None:
         ("changes since the 2nd of November", "since=2026-11-02"),
         ("latest changes since 2 November 2026", "since=2026-11-02"),
         ("what changed in the last 7 days", f"since={week}"),
+        ("what changed over the last four weeks", f"since={four_weeks}"),
         ("what is new in the past week", f"since={week}"),
         ("latest changes in kitchen", "topic=kitchen"),
     ):
@@ -544,7 +547,7 @@ def test_news_of_a_topic_a_day_and_a_month(client: FlaskClient) -> None:
         assert (answer["total"], answer["changes"]) == (listed["total"], listed["changes"][:10])
         assert answer["firstPlaces"] == first_places_in(listed)
     text = text_of(client, "search_best", q="what changed since yesterday")
-    assert "The time that is asked for was not understood, so this is of all times" in text
+    assert "These changes are of all times; to ask since a day, give it as YYYY-MM-DD." in text
     text = text_of(client, "search_best", q="what changed in VPN since Oct")
     assert "first place in Best VPN since 2026-10-01, newest first:" in text
     text = text_of(client, "search_best", q="what changed in VPN this week")

@@ -82,9 +82,9 @@ def test_a_search_has_two_arrays_of_ten_best_first(client: FlaskClient, query: s
     slugs = {hit["slug"] for hit in results["categories"]}
     assert slugs.isdisjoint(near["slug"] for near in results["related"])
     for hit in results["brands"]:
-        places = [place["rank"] for place in hit["ranked_in"]]
+        places = [place["place"] for place in hit["ranked_in"]]
         assert places == sorted(places)
-        assert hit["best_rank"] == (places[0] if places else 0)
+        assert hit["best_rank"] == min((place["rank"] for place in hit["ranked_in"]), default=0)
         assert hit["ranked_in_count"] == len(places)
 
 

@@ -282,7 +282,9 @@ def _certainty_in_quote(board: Leaderboard, name: Name) -> str:
         lead = f"its lead over {some(rivals)} was too small to rule out chance"
         level = f"chance may have put {name(board.entries[0].product)} before {some(rivals)}"
         return f"; {level if level_on_points(board) else lead}"
-    return f"; it led by more than chance {over}"
+    is_most_named = board.votes[firsts[0]] == max(board.votes.values())
+    who = "it" if is_most_named else name(firsts[0])
+    return f"; {who} led by more than chance {over}"
 
 
 def product_verdict(

@@ -213,8 +213,10 @@ class Index:
         Where nothing is exact or likely, `compare` has a say in the order of the categories.
         """
         # Who asks a category's own question means nothing else.
-        whole = self._titles_by_question.get(words_of(query)) or subject_of(query)
-        if len(sides := OR.split(whole)) > 1 and (found := self._each_of(sides, limit)):
+        title = self._titles_by_question.get(words_of(query))
+        whole = title or subject_of(query)
+        sides = [whole] if title else OR.split(whole)
+        if len(sides) > 1 and (found := self._each_of(sides, limit)):
             return found
         hits = self._search(whole, limit, compare)
         if any(hit.match in SURE for hit in (*hits.categories, *hits.brands)):

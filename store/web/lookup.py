@@ -8,8 +8,9 @@ from typing import NoReturn, TypeVar
 
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.products import ProductProfile
-from store.rankings.sentences import day_in_words
+from store.rankings.sentences import day_in_words, number_in_words
 from store.records import Problem
+from store.search import SURE
 from store.search.words import FILLERS, FUNCTION_WORDS, MONTH, words_of
 from store.site_summary import RankedPart, RankedTopic
 from store.snapshot import Snapshot
@@ -25,7 +26,8 @@ _BETWEEN = re.compile(
     re.IGNORECASE,
 )
 """Words that people write between two names that they want compared."""
-_SPAN = r"(?:this|last|past) (?:(\d{1,3}) )?(day|week|month)s?"
+_COUNTS = {number_in_words(number): number for number in range(2, 13)}
+_SPAN = rf"(?:this|last|past) (?:(\d{{1,3}}|{'|'.join(_COUNTS)}) )?(day|week|month)s?"
 """A span of time; it ends with the newest answer, for no answer depends on the clock."""
 _NEWS = re.compile(
     r"\b(?:what(?:.?s)?|which|has|have|did|anything)\b(.*)\bchanged?\b|"
@@ -292,15 +294,17 @@ def news_in(query: str, view: View) -> tuple[str, str | None] | None:
 
 
 def _since(query: str, newest: date) -> str | None:
-    """Return the UTC day from which on a query asks; one without a year is the last such."""
+    """Return the UTC day from which on a query asks; a month without a year is the last such."""
     if span := re.search(rf"\b{_SPAN}\b", query, re.IGNORECASE):
         days = {"day": 1, "week": 7, "month": 31}[span[2].lower()]
-        return f"{newest - timedelta(days=int(span[1] or 1) * days - 1)}"
+        count = int(_COUNTS.get((span[1] or "1").lower(), span[1] or 1))
+        return f"{newest - timedelta(days=count * days - 1)}"
     if not (time := _TIME.search(query)):
         return None
     if not time["month"]:
         return time["day"] if is_day(time["day"]) else None
     number, day = _MONTHS.index(time["month"][:3].lower()) + 1, time["before"] or time["after"]
+    # A later day of the month of the newest answer is asked about today: nothing is newer than it.
     year = int(time["year"] or newest.year - (number > newest.month))
     start = f"{year:04}-{number:02}-{int(day or 1):02}"
     return start if is_day(start) else None
@@ -345,7 +349,17 @@ def unknown_names(query: str, view: View) -> list[str]:
         n for n in names if len(n.split()) <= _MOST_WORDS_OF_NAME and re.match(r"\S*[A-Z\d]", n)
     ]
     names = [name for name in names if not _begins_or_ends_with_product(name.split(), view)]
-    return [n for n in names if not any(h.match == "exact" for h in view.search(n, 1).categories)]
+    return [name for name in names if not _is_category(name, view)]
+
+
+def _is_category(name: str, view: View) -> bool:
+    """Return whether a name is that of a category, or what its title says of it: "CRM"."""
+    categories = view.snapshot.catalogue.categories
+    return any(
+        hit.match == "exact"
+        or (hit.match in SURE and {*words_of(name)} <= {*words_of(categories[hit.slug].title)})
+        for hit in view.search(name, 1).categories
+    )
 
 
 def _begins_or_ends_with_product(words: list[str], view: View) -> bool:

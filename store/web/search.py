@@ -99,7 +99,7 @@ class BrandHit(JsonObject, frozen=True, kw_only=True, rename=None):
     score: Score
     match: Match
     ranked_in: Annotated[
-        list[RankedIn], doc("Its leaderboards, best rank first; MCP lists the first alone.")
+        list[RankedIn], doc("Its leaderboards, best place first; MCP lists the first alone.")
     ]
     ranked_in_count: Annotated[int, doc("Number of leaderboards it is on.", ge=0)]
 
@@ -240,7 +240,7 @@ def _brand_hit(product: ProductProfile, hit: Hit, view: View, most_places: int |
         name=product.name,
         domain=product.domain,
         verdict=view.product_verdict(product, places),
-        best_rank=places[0][1].rank if places else 0,
+        best_rank=min((entry.rank for _, entry in places), default=0),
         page=view.at.product_page(product.slug),
         api=view.at.product(product.slug),
         score=hit.score,

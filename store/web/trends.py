@@ -218,7 +218,7 @@ def _mention(view: View, rank: int, product: ProductProfile, leaderboards: int) 
     problems=("unknown-topic", "unknown-category", "no-answer-yet", "gone"),
 )
 def get_changes(view: View, query: ChangesQuery) -> ChangeList:
-    """Flips of a model's #1, and changes of a ranking's leader.
+    """Changes of a model's #1, and changes of a ranking's leader.
 
     The newest changes of one model's #1 in one category, newest first. A change is
     confirmed once two answers in a row agree on it and the last confirmed #1 is another.

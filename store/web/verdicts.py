@@ -109,7 +109,7 @@ def product_record(view: View, product: ProductProfile) -> wire.ProductRecord:
         name=product.name,
         domain=product.domain,
         verdict=view.product_verdict(product, standings),
-        best_rank=standings[0][1].rank if standings else 0,
+        best_rank=min((entry.rank for _, entry in standings), default=0),
         categories=len(standings),
         entries=[_product_entry(view, board, entry) for board, entry in standings],
         page=view.at.product_page(product.slug),

@@ -81,14 +81,15 @@ def call(name: str, view: View, arguments: Mapping[str, Any]) -> dict[str, Any] 
         given.setdefault(OTHER_NAMES[other], given.pop(other))  # with both, its own name counts
     try:
         lookup.check_history(view.snapshot)
-        answer = tool.answer(view, queries.from_call(tool.query, given))
+        query = queries.from_call(tool.query, given)
+        answer = tool.answer(view, query)
     except Moved as moved:  # upper and lower case of a model or a topic, or a product's old slug
         return call(name, view, {**given, **moved.parameters})
     except Refused as refused:
         return _failure(view, refused)
     except HistoryError as error:
         return _failure(view, Refused.unreadable(error))
-    lines = render("mcp.md", view, tool=name, part="text", answer=answer).splitlines()
+    lines = render("mcp.md", view, tool=name, part="text", answer=answer, query=query).splitlines()
     text, notice = "\n".join(filter(None, lines)), _notice(view)
     content = [{"type": "text", "text": f"{text}\n\n{notice}"}]
     return {"content": content, "structuredContent": {**answer, "notice": notice}, "isError": False}

@@ -193,9 +193,9 @@ def _clear(board: Leaderboard, firsts: Counter[ProductId], when: str) -> str:
         why = "It leads on points by more than chance: second to fifth places count, too."
         return f"{why} {_votes(board, when)}; {often}."
     others = max((n for p, n in firsts.items() if p != first), default=0)
-    rest = f" and no other product in more than {number_in_words(others)}" if others else ""
-    often = f"It came first in {firsts[first]} of the last {answers} answers{rest}"
-    return f"{_votes(board, when)}. {often}, too often to be chance."
+    rest = f", and no other product in more than {number_in_words(others)}" if others else ""
+    often = f"It came first in {firsts[first]} of the last {answers} answers"
+    return f"{_votes(board, when)}. {often}, too often to be chance{rest}."
 
 
 def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
@@ -209,7 +209,7 @@ def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) ->
     comparison = Comparison(list(board.runs().values()), board.slugs)
     others = [p for p in board.certainty.contenders if p != rival]
     if level := [name(p) for p in others if not comparison.is_ahead(rival, p)]:
-        ahead += f", but not of {some(level)}"
+        ahead += f", though not of {some(level)}"
     if 2 * firsts[rival] > answers:
         often = f"came first in {firsts[rival]} of the last {answers}"
         return f"{latest} {name(rival)} {often} and {ahead}."

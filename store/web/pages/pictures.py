@@ -149,12 +149,13 @@ def _card(board: Leaderboard, verdict: CategoryVerdict, view: View) -> dict[str,
     sizes = [size for size in (72, 60, 48) if len(wrap(names, size, room, 99)) == 1]
     size = sizes[0] if sizes else 48
     wording = who_named_first(board, view.name)
+    titles = wrap(verdict.title, 44, room, 2)
     return {
-        "titles": wrap(verdict.title, 44, room, 2),
+        "titles": titles,
         "first": first,
         "names": wrap(names, size, room, 2),
         "size": size,
-        "wording": wrap(wording[0].upper() + wording[1:] + ".", 30, room, 2),
+        "wording": wrap(wording[0].upper() + wording[1:] + ".", 30, room, 4 - len(titles)),
         "sure": wrap(verdict.certainty.sentence, 28, room, 3),
         "updated": board.updated,
         "credit": fitted(f"{view.site.name} · {verdict.url.partition('://')[2]}", 24, room),

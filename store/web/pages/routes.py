@@ -115,7 +115,7 @@ def _suggestions(refused: Refused, view: View) -> list[Suggestion]:
     """Return the categories or products that a mistyped path may have meant."""
     kind, _, wanted = request.path.strip("/").rpartition("/")
     # Only what nobody knows was mistyped.
-    if refused.code in ("no-answer-yet", "no-such-day"):
+    if refused.code in ("no-answer-yet", "no-such-day", "unknown-experiment"):
         return []
     malformed = any(error.parameter == "slug" for error in refused.errors or ())
     if refused.status != 404 and not (malformed and kind in ("best", "product")):  # noqa: PLR2004

@@ -138,6 +138,7 @@ def search(view: View, query: SearchPageQuery) -> dict[str, Any]:
         "results": results,
         "pair": pair,
         "unknown": unknown,
+        "news": lookup.news_in(query.q, view) is not None,
         "may_be_kept": hits.is_final,
     }
 
