@@ -494,16 +494,23 @@ def test_a_dataset_of_another_history_is_refused(copy: Path) -> None:
 
 def test_heads_that_were_kept_must_be_heads(data: Path, kept: Path, tmp_path: Path) -> None:
     """From a file or as DAY:ROOT; what is neither is a mistake of the caller."""
-    verify(data, "--against", str(kept))
+    assert "; agrees with 3 kept heads\n" in verify(data, "--against", str(kept))
+    kept.write_text(kept.read_text().rstrip())
+    assert "; agrees with 3 kept heads\n" in verify(data, "--against", str(kept))
     head = json.loads(kept.read_text().splitlines()[0])
-    verify(data, "--against", f"{head['day']}:{head['root']}")
+    one = f"{head['day']}:{head['root']}"
+    assert "; agrees with 1 kept head\n" in verify(data, "--against", one)
     assert "was rewritten" in refused(data, "--against", f"{head['day']}:{'0' * 64}")
     for line in ("{}", '{"day":"2026-01-01"}', '{"file":"crm"}'):
         kept.write_text(f"{line}\n")
         mistake = verify(data, "--against", str(kept), exit_code=2)
         assert f"{kept}:1: this is not a head" in mistake
-    reason = f"{tmp_path / 'none'} cannot be read: No such file or directory"
+    reason = f'"{tmp_path / "none"}" cannot be read: No such file or directory'
     assert reason in verify(data, "--against", str(tmp_path / "none"), exit_code=2)
+    assert '"" cannot be read' in verify(data, "--against", "", exit_code=2)
+    for text in ("", "\n\n", '{"day":"2026-11-02","reopened":true,"reason":"A clock"}\n'):
+        kept.write_text(text)  # what a failed download leaves would agree with anything
+        assert "holds no head" in verify(data, "--against", str(kept), exit_code=2)
 
 
 def test_a_file_larger_than_the_memory_is_not_read(dataset: Path) -> None:

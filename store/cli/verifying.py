@@ -95,14 +95,15 @@ def verify(source: str, against: str | None) -> None:
     other. Ends with "verified" and 0, or with the first difference and 1.
     """
     begun = time.monotonic()
-    witnesses = _kept_heads(against) if against else []
+    witnesses = [] if against is None else _kept_heads(against)
     check = _verify_server if source.startswith(("https://", "http://")) else _verify_directory
     try:
         with TemporaryDirectory() as work:
             sentence = check(source, witnesses, Path(work))
     except (Difference, DataDirectoryError, TreeError, ChildProcessError) as error:
         raise click.ClickException(f"not verified: {error}") from None
-    click.echo(f"verified in {time.monotonic() - begun:,.1f} s: {sentence}")
+    agreed = f"; agrees with {plural(len(witnesses), 'kept head')}" if witnesses else ""
+    click.echo(f"verified in {time.monotonic() - begun:,.1f} s: {sentence}{agreed}")
 
 
 def _kept_heads(text: str) -> Sequence[Head]:
@@ -110,14 +111,17 @@ def _kept_heads(text: str) -> Sequence[Head]:
     if match := re.fullmatch(r"(\d{4}-\d\d-\d\d):([0-9a-fA-F]{64})", text):
         return [Head(match[1], root=match[2].lower())]
     try:
-        heads = list(ledger.decode_records(text, Path(text).read_bytes(), Head))
+        data = Path(text).read_bytes() + b"\n"  # a head that was pasted may lack its newline
+        records = ledger.decode_records(text, data, Head)
+        if heads := [head for head in records if not head.reopened]:
+            return heads
+        reason = f'"{text}" holds no head'
     except OSError as error:
-        reason = f"{text} cannot be read: {error.strerror}; name a file of heads, or DAY:ROOT"
-        raise click.BadParameter(reason, param_hint="--against") from None
+        reason = f'"{text}" cannot be read: {error.strerror}'
     except LedgerError as error:
-        reason = f"{text}:{error.line}: this is not a head; name a file of heads, or DAY:ROOT"
-        raise click.BadParameter(reason, param_hint="--against") from None
-    return [head for head in heads if not head.reopened]
+        reason = f"{text}:{error.line}: this is not a head"
+    reason += "; name a file of heads, or DAY:ROOT"
+    raise click.BadParameter(reason, param_hint="--against")
 
 
 def _verify_directory(source: str, witnesses: Sequence[Head], work: Path) -> str:
