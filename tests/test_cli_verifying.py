@@ -246,7 +246,7 @@ def test_no_ledger_makes_such_lines_good(
 def test_a_backdated_line_in_a_closed_day_is_told(history: Path) -> None:
     """Also once a later day was closed over it."""
     backdate(history)
-    said = "1 lines bear a time before the day they were listed under: 2026-11-09 was closed"
+    said = ":10: 1 line came after 2026-11-09 was closed, with a time of that day or before"
     assert said in refused(history)
     Proof(history).close("2026-11-20")
     assert said in refused(history)
@@ -281,6 +281,48 @@ def test_a_head_that_is_left_out_is_refused(history: Path, kept: Path) -> None:
     assert "heads.jsonl:2: " in refused(history)
     put(history, "proof/heads.jsonl", [first, second])
     assert "of that day that you kept" in refused(history, "--against", str(kept))
+
+
+@pytest.mark.parametrize("name", [HELP, "proof/ledger.jsonl", "proof/heads.jsonl"])
+def test_a_torn_last_line_is_no_line(copy: Path, name: str) -> None:
+    """A power cut leaves one, until the next is added; in a closed day it is a line too few."""
+    lines, answers = lines_in(copy, name), lines_in(copy, HELP)
+    put(copy, name, [*lines, b'{"v":1,"id":"0123'])
+    assert re.search(r"withheld, 1 unfinished record; root", verify(copy))
+    put(copy, name, [*lines, b"\n"])
+    assert "unfinished" not in verify(copy)
+    put(copy, HELP, [*answers[:-1], answers[-1][:-2]])
+    assert "help-desk.jsonl:7: lines 7 to 9 are not those" in refused(copy)
+
+
+@pytest.mark.parametrize("name", ["evidence/help-desk.jsonl.gz", "ledger.jsonl", "heads.jsonl"])
+def test_a_torn_line_is_never_published(dataset: Path, name: str) -> None:
+    """Whatever stood there would be under no hash."""
+    path, torn = dataset / name, b'{"v":1'
+    body = path.read_bytes()
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(gzip.decompress(body) + torn))
+    else:
+        path.write_bytes(body + torn)
+    mend(dataset)
+    assert re.match(rf"{name}:\d+: the line is cut short", refused(dataset))
+
+
+def test_a_history_file_that_is_gone_is_named(history: Path) -> None:
+    """Not its lines: nobody edited them; also where something else bears its name."""
+    said = f"{HELP}: the file is missing; the ledger lists 9 lines"
+    (history / HELP).unlink()
+    assert refused(history) == said
+    (history / HELP).mkdir()
+    assert refused(history) == said
+
+
+def test_history_that_cannot_be_looked_into_is_told_first(tmp_path: Path) -> None:
+    """It is not taken for empty."""
+    data = write_data(tmp_path, polls=[answered("A", ["x"])])
+    (data / "history").rename(tmp_path / "elsewhere")
+    (data / "history").write_bytes(b"")
+    assert refused(data) == "history cannot be read: Not a directory"
 
 
 def rooted(data: Path, entries: bytes, ends: list[int], heads: list[bytes]) -> None:
@@ -604,7 +646,7 @@ def test_no_redirect_is_followed_and_nothing_read_without_end(
     """A server sends a reader neither elsewhere nor more than follows, and not for ever."""
 
     def odd(environ: Any, respond: Any) -> list[bytes]:
-        if environ["PATH_INFO"] == "/moved":
+        if environ["PATH_INFO"].endswith("/moved"):
             respond("302 Found", [("Location", "http://elsewhere.example/")])
             return [b""]
         respond("200 OK", [])
@@ -617,6 +659,9 @@ def test_no_redirect_is_followed_and_nothing_read_without_end(
         with pytest.raises(verification.Difference, match="larger than 100,000 bytes"):
             server.read("file", 100_000)
         assert len(server.read("file", 1 << 20)) == 280_000
+        said = "/data/data/moved answers 302; name the service's own address, without /data"
+        with pytest.raises(verification.Difference, match=said):
+            verifying.RemoteFolder(f"{base}/data/data").read("moved")
         monkeypatch.setattr(verifying, "MAX_MINUTES", -1)
         with pytest.raises(verification.Difference, match="minutes are over"):
             verifying.RemoteFolder(base).read("file", 1 << 20)

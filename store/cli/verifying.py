@@ -71,7 +71,9 @@ class RemoteFolder(Folder):
                 where, stream=True, allow_redirects=False, timeout=READ_TIMEOUT
             ) as answer:
                 if answer.status_code != HTTPStatus.OK:
-                    raise Difference(f"{where} answers {answer.status_code}")
+                    is_inside = self._address.endswith("/data/data")
+                    hint = "; name the service's own address, without /data" if is_inside else ""
+                    raise Difference(f"{where} answers {answer.status_code}{hint}")
                 for chunk in answer.iter_content(1 << 16):
                     body += chunk
                     if len(body) > most:
@@ -88,7 +90,7 @@ class RemoteFolder(Folder):
 @click.option("--against", metavar="FILE|DAY:ROOT", help="Heads that you kept elsewhere.")
 @with_appcontext
 def verify(source: str, against: str | None) -> None:
-    """Check SOURCE: a data directory, an exported tree, a dataset, or a server's https address.
+    """Check SOURCE: a data directory, an exported tree, a dataset, or a server's address.
 
     Ids and checksums of all lines, chains, roots, heads, and times are checked; then all that is
     published is made anew from the lines and compared: the same files, byte for byte, and no
@@ -139,14 +141,15 @@ def _verify_directory(source: str, witnesses: Sequence[Head], work: Path) -> str
 
 def _verify_data(source: Path, witnesses: Sequence[Head], work: Path) -> str:
     """Check a data directory: its lines, its ledger, and its dataset if there is one."""
-    proof, history = Folder(source / FOLDER), Folder(source / "history")
-    checked, names = read_ledger(proof, witnesses), history.names()
+    data, proof, names = Folder(source), Folder(source / FOLDER), Folder(source / "history").names()
+    checked = read_ledger(proof, witnesses)
     files = {name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl")}
-    # A file that the ledger knows and that is gone is read as empty: its lines are missing.
     for file in sorted(files | checked.entries.keys()):
-        text = history.read(f"{file}.jsonl") if file in files else b""
-        check_file(checked, file, text, f"history/{file}.jsonl")
-    check_instruments(checked, Folder(source))
+        where, count = f"history/{file}.jsonl", checked.last(file).lines
+        if file not in files and count:  # else a person accepted that it is gone
+            raise Difference(f"{where}: the file is missing; the ledger lists {count:,} lines")
+        check_file(checked, file, data.read(where) if file in files else b"", where)
+    check_instruments(checked, data)
     if not (path := source / manifest.FOLDER / CURRENT).is_dir():
         return f"{checked}; there is no dataset"
     published, _ = check_dataset(dataset := Folder(path), witnesses, work, VERSION)

@@ -14,7 +14,7 @@ from store import ledger
 from store.disk import read_regular
 from store.history import History
 from store.ledger import FOLDER, HEADS, LEDGER, Head, Ledger, LedgerEntry, LedgerError
-from store.line_codec import Stamp, decode_line, id_of, original_of, stamp, whole
+from store.line_codec import Stamp, decode_line, id_of, original_of, stamp, whole, whole_lines
 from store.publishing import formats, manifest, trees
 from store.publishing.dataset import CATALOGUE, Draft, Source, restore_catalogue
 from store.publishing.directories import SUMS
@@ -43,8 +43,14 @@ class Folder:
         self._path = path
 
     def names(self) -> set[str]:
-        """Return the names of all files."""
+        """Return the names of all files; none where there is no folder."""
         paths = (path for path in self._path.rglob("*") if path.is_symlink() or not path.is_dir())
+        try:
+            next(self._path.iterdir(), None)  # rglob passes over what it may not look into
+        except FileNotFoundError:
+            return set()
+        except OSError as error:
+            raise Difference(f"{self._path.name} cannot be read: {error.strerror}") from None
         return {path.relative_to(self._path).as_posix() for path in paths}
 
     def read(self, name: str, most: int = MAX_FILE_BYTES) -> bytes:
@@ -67,6 +73,7 @@ class CheckedLedger(Ledger):
     - ``unclosed_entries``: the entries by which open lines would be closed;
     - ``redacted``: the ids of withheld lines, empty for one that was damaged;
     - ``damaged``: how many lines count nowhere;
+    - ``unfinished``: how many files end in what a crash left of a line;
     - ``instruments``: by instrument, the first line that names it;
     - ``unseen``: what could not be looked at, as the end of a sentence.
     """
@@ -77,6 +84,7 @@ class CheckedLedger(Ledger):
     unclosed_entries: list[LedgerEntry] = field(default_factory=list)
     redacted: list[str] = field(default_factory=list)
     damaged: int = 0
+    unfinished: int = 0
     instruments: dict[str, str] = field(default_factory=dict)
     unseen: str = ""
 
@@ -86,6 +94,14 @@ class CheckedLedger(Ledger):
             self.entries.pop(entry.file, None)
         self.entries.setdefault(entry.file, []).append((entry, self.last_closed_day))
         super().take_entry(entry)
+
+    def take_end(self, data: bytes, where: str, *, published: bool) -> None:
+        """Count what stands after the last line of a file: it is no line, and never published."""
+        if whole(data) != data:
+            if published:
+                number = len(whole_lines(data)) + 1
+                raise Difference(f"{where}:{number}: the line is cut short")
+            self.unfinished += not data.endswith(b"\n")
 
     def __str__(self) -> str:
         """Say how many lines and heads there are, and which are odd."""
@@ -97,6 +113,7 @@ class CheckedLedger(Ledger):
         }
         heads = sum(not head.reopened for head in self.head_lines)
         parts = [f"{number:,} {kind}" for kind, number in counts.items() if number]
+        parts += [plural(self.unfinished, "unfinished record")] if self.unfinished else []
         text = ", ".join([plural(present.lines, "line"), plural(heads, "head"), *parts])
         for head in self.head_lines:
             text += f"; {head.day} was reopened: {head.reason}" if head.reopened else ""
@@ -105,8 +122,10 @@ class CheckedLedger(Ledger):
         return f"{text}; root {present.root}"
 
 
-def read_ledger(folder: Folder, witnesses: Sequence[Head]) -> CheckedLedger:
-    """Read a ledger; raise ``Difference`` unless it is whole and holds all ``witnesses``.
+def read_ledger(
+    folder: Folder, witnesses: Sequence[Head], *, published: bool = False
+) -> CheckedLedger:
+    """Read a ledger; raise ``Difference`` unless it is sound and holds all ``witnesses``.
 
     These are heads that the caller kept.
     """
@@ -114,12 +133,10 @@ def read_ledger(folder: Folder, witnesses: Sequence[Head]) -> CheckedLedger:
     if not texts[LEDGER] and HEADS not in folder.names():
         raise Difference("no day is closed yet: there is nothing to verify before the first is")
     texts[HEADS] = folder.read(HEADS)
-    for name, data in texts.items():
-        if whole(data) != data:
-            number = data.count(b"\n") + 1
-            raise Difference(f"{name}:{number}: the line is cut short")
     try:
         checked = CheckedLedger(head_lines=[*ledger.decode_records(HEADS, texts[HEADS], Head)])
+        for name, data in texts.items():
+            checked.take_end(data, name, published=published)
         ledger.parse(texts[LEDGER], texts[HEADS], checked)
     except LedgerError as error:
         raise Difference(str(error).removeprefix(f"{FOLDER}/")) from None
@@ -137,13 +154,12 @@ def read_ledger(folder: Folder, witnesses: Sequence[Head]) -> CheckedLedger:
 def check_file(
     checked: CheckedLedger, file: str, data: bytes, where: str, *, published: bool = False
 ) -> None:
-    """See that a history file is whole, and what the ledger says: lines, chain, days.
+    """See that a history file is sound, and what the ledger says: lines, chain, days.
 
     In one that is ``published`` redacted records stand for withheld lines.
     """
-    *lines, tail = data.split(b"\n")
-    if tail:
-        raise Difference(f"{where}:{len(lines) + 1}: the line is cut short")
+    checked.take_end(data, where, published=published)
+    lines = whole_lines(data)
     entries = checked.entries.get(file, [])
     damage_accepted_to = max((entry.lines for entry, _ in entries if entry.accepted), default=0)
     for number, line in enumerate(lines, start=1):
@@ -196,7 +212,8 @@ def check_dataset(
     The folder ``work`` gets the data directory that follows, ``data``, and its ``dataset``. Parquet
     that another pyarrow wrote is taken as it is. Returns what the lines showed, and a store.
     """
-    described, checked = _read_manifest(dataset, version), read_ledger(dataset, witnesses)
+    described = _read_manifest(dataset, version)
+    checked = read_ledger(dataset, witnesses, published=True)
     data, remade = work / "data", work / "dataset"
     for folder in (data / "history", data / FOLDER, remade):
         folder.mkdir(parents=True)
@@ -268,8 +285,8 @@ def _check_times(stamps: Sequence[Stamp], first: int, closed: str, where: str) -
     early = [number for number, (_, _, day) in enumerate(stamps, first + 1) if "" < day <= closed]
     if early:
         raise Difference(
-            f"{where}:{early[0]}: {len(early):,} lines bear a time before the day they were "
-            f"listed under: {closed} was closed before they came"
+            f"{where}:{early[0]}: {plural(len(early), 'line')} came after {closed} was closed, "
+            "with a time of that day or before"
         )
 
 
