@@ -63,15 +63,18 @@ def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[N
     """Hold the lock (flock) of a folder, or of a file, which is made if it is not there.
 
     Nobody else, thread or process, can hold it meanwhile; if ``shared``, others may share it, but
-    not hold it alone.
+    not hold it alone. A file then belongs to the owner of its folder.
 
     Raises:
         BlockingIOError: another one has it, and nobody was to ``wait``.
         OSError: it cannot be opened, or is a link.
     """
-    kind = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT  # NFS locks what may be written
+    is_folder = path.is_dir()
+    kind = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT  # NFS locks what may be written
     handle = os.open(path, kind | os.O_NOFOLLOW, 0o640)
     try:
+        if not is_folder:
+            give(handle, path.parent)
         operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         fcntl.flock(handle, operation if wait else operation | fcntl.LOCK_NB)
         yield
@@ -173,7 +176,7 @@ def check_room(folder: Path) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder)
 
 
-def make_folder(path: Path) -> None:
+def make_folder(path: Path, mode: int = 0o750) -> None:
     """Make a folder, if it is not there, that belongs to the owner of the one that holds it.
 
     Raises:
@@ -181,7 +184,7 @@ def make_folder(path: Path) -> None:
     """
     if path.is_dir():
         return
-    path.mkdir(mode=0o750, exist_ok=True)
+    path.mkdir(mode, exist_ok=True)
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         give(handle, path.parent)
@@ -212,7 +215,7 @@ def sync_directory(directory: Path) -> None:
 def append_lines(path: Path, data: bytes) -> None:
     """Add whole lines to a file, durably; what a crash left of a line there goes first.
 
-    The caller keeps others from writing. One write and one fsync.
+    A new one has the folder's owner. The caller keeps others from writing. One write and one fsync.
 
     Raises:
         OSError: they could not be written; what was there is as it was.
@@ -223,6 +226,8 @@ def append_lines(path: Path, data: bytes) -> None:
         whole = os.pread(handle, os.fstat(handle).st_size, 0).rpartition(b"\n")[0].rstrip(b"\n")
         end = len(whole) + bool(whole)
         os.ftruncate(handle, end)
+        if not end:
+            give(handle, path.parent)
         if os.write(handle, data) < len(data):  # a disk that is nearly full takes a part
             os.ftruncate(handle, end)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

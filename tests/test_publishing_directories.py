@@ -1,5 +1,6 @@
 """No command deletes or overwrites what this service did not write, nor writes beside another."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from builders import answered, contents, output, write_data
+from faults import needs_root
 from processes import ROOT
 
 from store.publishing.directories import basis_of
@@ -56,6 +58,20 @@ def test_a_data_directory_is_left_alone(data: Path, writing: str) -> None:
     before = contents(data)
     output(data, writing, str(data), exit_code=1)
     assert before.items() <= contents(data).items()
+
+
+@needs_root
+def test_what_root_writes_belongs_to_whom_the_place_belongs_to(
+    data: Path, tmp_path: Path, writing: str
+) -> None:
+    """Else the nightly timer, which is not root, could write there no more; the proof as well."""
+    for path in (tmp_path, data, *data.rglob("*")):
+        os.chown(path, 54_321, 54_321)
+    output(data, writing, str(tmp_path / "home"), "--close-days")
+    assert (data / "proof/heads.jsonl").exists()
+    homes = (tmp_path / "home", data / "proof", data / "dataset")
+    paths = [path for home in homes for path in (home, *home.rglob("*")) if home.exists()]
+    assert [path for path in paths if path.lstat().st_uid != 54_321 and not path.is_symlink()] == []
 
 
 def test_a_directory_of_the_other_command_is_left_alone(data: Path, tmp_path: Path) -> None:

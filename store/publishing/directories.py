@@ -21,7 +21,15 @@ from hashlib import sha256
 from importlib.metadata import distributions
 from pathlib import Path
 
-from store.disk import atomic_write, locked, read_regular, real_path, sync_directory
+from store.disk import (
+    atomic_write,
+    give,
+    locked,
+    make_folder,
+    read_regular,
+    real_path,
+    sync_directory,
+)
 from store.records import FOLDERS, SINGLE
 
 MARK = ".written-by-flask-{}"
@@ -68,7 +76,8 @@ class Directory:
     def draft(self) -> Iterator[Path]:
         """Yield an empty folder for the next tree; it is gone at the end unless published."""
         folder = self._trees / _DRAFT
-        folder.mkdir(parents=True)
+        make_folder(self._trees, 0o777)
+        folder.mkdir()
         try:
             yield folder
         finally:
@@ -106,12 +115,17 @@ class Directory:
 def owned(home: Path, command: str) -> Iterator[Directory]:
     """Hold a command's own directory inside the block; make it if it is not there.
 
+    What is made belongs to the owner of what holds it.
+
     Raises:
         ForeignDirectoryError: it is neither empty nor marked as the command's own.
         BusyDirectoryError: another process holds it.
         OSError: it cannot be written.
     """
-    home.mkdir(parents=True, exist_ok=True)
+    if os.path.lexists(home) and not home.is_dir():
+        raise ForeignDirectoryError(f"{home} is not a directory; name a new or an empty one")
+    home.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(home, 0o777)  # less the umask: web servers read it
     mark, current = home / MARK.format(command), home / CURRENT
     names = [] if mark.is_file() else sorted(path.name for path in home.iterdir())
     if names or (current.exists() and not current.is_symlink()):
@@ -132,21 +146,26 @@ def owned(home: Path, command: str) -> Iterator[Directory]:
 
 
 def _sync(tree: Path) -> None:
-    """Let what is new in a tree survive a power cut: folders, and files that are no hard links."""
+    """Let what is new in a tree outlive a power cut, and belong to the owner of what holds it.
+
+    That is folders, and files that are no hard links.
+    """
     for folder, _, names in os.walk(tree):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             for name in names:
                 if os.stat(name, dir_fd=handle).st_nlink == 1:
-                    _sync_file(name, handle)
+                    _sync_file(name, handle, tree.parent)
+            give(handle, tree.parent)
             os.fsync(handle)
         finally:
             os.close(handle)
 
 
-def _sync_file(name: str, folder: int) -> None:
-    file = os.open(name, os.O_RDONLY, dir_fd=folder)
+def _sync_file(name: str, folder: int, like: Path) -> None:
+    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
     try:
+        give(file, like)
         os.fsync(file)
     finally:
         os.close(file)
