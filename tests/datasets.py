@@ -47,7 +47,7 @@ def written(
 
 def written_from(source: Source) -> Written:
     """The dataset of a source, in its data directory."""
-    with owned(source.directory / FOLDER, "dataset") as home:
+    with owned(source.directory / FOLDER, "dataset", source.directory) as home:
         return write(home, source)
 
 

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from store.publishing.directories import owned
 
-with owned(Path(sys.argv[1]), sys.argv[2]):
+with owned(Path(sys.argv[1]), sys.argv[2], Path("nowhere")):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -58,6 +58,30 @@ def test_a_data_directory_is_left_alone(data: Path, writing: str) -> None:
     before = contents(data)
     output(data, writing, str(data), exit_code=1)
     assert before.items() <= contents(data).items()
+
+
+@pytest.mark.parametrize("name", ["labs", "labs/new", "batches", "dataset"])
+def test_a_folder_of_the_data_directory_is_left_alone(
+    data: Path, tmp_path: Path, writing: str, name: str
+) -> None:
+    """Also an empty one, by whatever way it is reached; ``flask dataset`` has a folder there."""
+    (tmp_path / "way").symlink_to(data)
+    if name == writing:
+        output(data, writing, str(data / name))
+        return
+    before = contents(data)
+    for home in (data / name, tmp_path / "way" / name):
+        folder = name.partition("/")[0]
+        refusal = output(data, writing, str(home), exit_code=1)
+        assert f"{home} is of the data directory's own folder {folder}; name an" in refusal
+    assert contents(data) == before
+
+
+def test_a_file_is_no_directory_to_write(data: Path, tmp_path: Path) -> None:
+    """It is called what it is."""
+    (tmp_path / "file").touch()
+    refusal = output(data, "export", str(tmp_path / "file"), exit_code=1)
+    assert f"{tmp_path / 'file'} is not a directory; name a new or an empty one" in refusal
 
 
 @needs_root

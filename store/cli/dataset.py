@@ -111,7 +111,7 @@ def dataset_in(target: Path, store: Store) -> Iterator[Written]:
     source = Source(settings.data_dir, read, base_url, VERSION, basis)
     with ExitStack() as stack:
         try:
-            home = stack.enter_context(owned(target, "dataset"))
+            home = stack.enter_context(owned(target, "dataset", settings.data_dir))
             written = write(home, source)
         except (DatasetError, DirectoryError, LedgerError) as error:
             raise click.ClickException(f"{error}.") from None

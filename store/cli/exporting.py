@@ -78,7 +78,7 @@ def _export(where: str, store: Store, even_if: int | None) -> str:
     dataset = app_settings().data_dir / datasets.FOLDER
     try:
         with (
-            owned(Path(where), "export") as home,
+            owned(Path(where), "export", store.directory) as home,
             dataset_in(dataset, store) as written,
         ):
             manifest, changed = _updated(home, store, written, even_if)

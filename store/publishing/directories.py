@@ -39,6 +39,9 @@ _TREES, _DRAFT, _BASIS = "trees", ".new", ".basis"
 _TREE = re.compile(r"[0-9a-f]{16}|\.new")
 """The names of trees; nothing else among them is removed."""
 
+_OF_DATA = (*FOLDERS, "history", "proof", "batches", "schemas", ".locks", "dataset")
+"""The folders of a data directory; the last is that of the command of this name."""
+
 
 class DirectoryError(Exception):
     """A directory that must not be written; the sentence says why."""
@@ -112,16 +115,23 @@ class Directory:
 
 
 @contextmanager
-def owned(home: Path, command: str) -> Iterator[Directory]:
+def owned(home: Path, command: str, data: Path) -> Iterator[Directory]:
     """Hold a command's own directory inside the block; make it if it is not there.
 
-    What is made belongs to the owner of what holds it.
+    What is made belongs to the owner of what holds it. ``data`` is the data directory.
 
     Raises:
-        ForeignDirectoryError: it is neither empty nor marked as the command's own.
+        ForeignDirectoryError: it is neither empty nor marked as the command's own, or is of a
+            folder that the data directory has for something else.
         BusyDirectoryError: another process holds it.
         OSError: it cannot be written.
     """
+    path = Path(os.path.realpath(home))
+    for folder in _OF_DATA:
+        if folder != command and path.is_relative_to(os.path.realpath(data / folder)):
+            raise ForeignDirectoryError(
+                f"{home} is of the data directory's own folder {folder}; name another directory"
+            )
     if os.path.lexists(home) and not home.is_dir():
         raise ForeignDirectoryError(f"{home} is not a directory; name a new or an empty one")
     home.parent.mkdir(parents=True, exist_ok=True)
