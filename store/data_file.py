@@ -45,10 +45,10 @@ UNREAD: Signature = (-1, 0, 0, 0)
 """The signature of a file that could not be read, perhaps only just now: no file has it."""
 
 _REFUSED = {
-    errno.ELOOP: "is a symbolic link that leads out of the data directory, which is not followed; "
-    "put the file itself here",
-    errno.EINVAL: "is not a regular file; put a file here, or take it away",
-    errno.EFBIG: f"is larger than {MAX_BYTES:,} bytes; no data file needs to be",
+    errno.ELOOP: "the file is a symbolic link that leads out of the data directory, which is not "
+    "followed; put the file itself here",
+    errno.EINVAL: "this is not a regular file; put a file here, or take it away",
+    errno.EFBIG: f"the file is larger than {MAX_BYTES:,} bytes; no data file needs to be",
 }
 """Why a file is not read, by the number of the error."""
 
@@ -77,6 +77,7 @@ _GRAMMAR = (
     (r"//|/\*|#", "JSON has no comments; take this one out"),
     ("['\u201c\u201d\u201e\u2018\u2019]", 'text stands in straight double quotes ("), not in {0}'),
     (r"(True|False|None|undefined)\b", "JSON writes true, false and null, not {0}"),
+    ("\0", "the file holds NUL bytes, as after a power cut; put it back from a copy"),
     (r"[-+]?(?i:nan|inf|infinity)\b", _NOT_A_NUMBER),
 )
 """Common mistakes: a pattern at the place where the decoder stopped, and what to say of it."""
@@ -236,8 +237,10 @@ def _explain(name: str, data: bytes, kind: type[DataFile], error: Exception) -> 
         match = _PATH.search(str(error))
         steps = _STEP.finditer(match.group(1)) if match else ()
         path = tuple(int(s.group(2)) if s.group(2) else s.group(1) for s in steps)
-        message = f"{_where(path)} is not what the schema allows"
-        mistakes.add((parsed.offsets.get(path, 0), message))
+        fault = "is not what the schema allows"
+        if path == ("version",):  # 1.0, which is 1 to the schema alone
+            fault = "must be the whole number 1"
+        mistakes.add((parsed.offsets.get(path, 0), f"{_where(path)} {fault}"))
     for offset, message in sorted(mistakes):
         yield Problem(name, *line_and_column(text, offset), message)
 

@@ -40,6 +40,9 @@ def opened(path: Path) -> Iterator[int]:
     Raises:
         OSError: it cannot be opened, is a link, or (``EINVAL``) is not a regular file.
     """
+    if path.is_symlink():  # os.open would call it too many levels of links
+        reason = "it is a symbolic link, which is not followed; put the file itself here"
+        raise OSError(errno.ELOOP, reason, path)
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # a pipe would block
     try:
         check_regular(handle, path)

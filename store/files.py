@@ -409,9 +409,9 @@ def _oddity(name: str, folder: str) -> str | None:
     """Return a warning about an entry that is not read and may be meant to be."""
     if folder:
         is_nearly = name.lower().endswith(_NEARLY_JSON)
-        return "is not read: the name of a data file ends in .json" if is_nearly else None
+        return "it is not read: the name of a data file ends in .json" if is_nearly else None
     if name in FOLDERS or name.startswith(tuple(SINGLE)):  # editors' copies of what is read
         return None
     names = [*SINGLE, *FOLDERS]
     close = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=_LIKENESS)
-    return f"is not read; did you mean {close[0]}?" if close else None
+    return f"it is not read; did you mean {close[0]}?" if close else None

@@ -137,12 +137,12 @@ SLIPS = (
     Broken("NaN", _version("NaN"), _at(2), "NaN is not a JSON number"),
     Broken("True", _version("True"), _at(2), "JSON writes true"),
     Broken("endless nesting", _text(lambda _: "[" * 100_000), _at(1), "nested too deep"),
-    Broken("huge", _text(lambda t: t + " " * (1 << 20)), _at(1), "is larger than 1,048,576 bytes"),
+    Broken("huge", _text(lambda t: t + " " * (1 << 20)), _at(1), "the file is larger than 1,048"),
     Broken(
         "no version", _text(lambda t: t.replace('"version": 1,', "")), _at(1), 'lacks "version"'
     ),
     Broken("another version", _version("2"), _at(2), "this program reads version 1"),
-    Broken("version 1.0", _version("1.0"), _at(2), "version"),
+    Broken("version 1.0", _version("1.0"), _at(2), "version must be the whole number 1"),
     Broken("misspelt key", _third('"verison": 1,'), _at(3), 'did you mean "version"?'),
     Broken("unknown key", _third('"zzz": 1,'), _at(3), "allowed are "),
     Broken("wrong type", _first_value(lambda record: record), _at(3), "must be"),

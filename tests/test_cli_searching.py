@@ -32,4 +32,6 @@ def test_hits_are_told_with_their_score_and_label(
         "qwzrtpk": "Nothing fits.\n",
     }.items():
         assert output(data, "search", query) == f"Data: {data}\n{line}"
+    for query in ("", " \t", "x" * 201):
+        assert "Give a query of 1 to 200 char" in output(data, "search", query, exit_code=2)
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]

@@ -86,6 +86,8 @@ def test_all_that_the_grammar_allows_is_found_at_once() -> None:
         ('["\\q"]', 2, "this is not an escape; a backslash is written \\\\"),
         ('["a,\n1]', 1, "this text is not closed by a double quote on its line"),
         ('["a', 1, "this text is not closed by a double quote on its line"),
+        ("\0\0", 0, "the file holds NUL bytes, as after a power cut; put it back from a copy"),
+        ('["a\0', 3, "the file holds NUL bytes, as after a power cut; put it back from a copy"),
         ("\ufeff{}", 0, "the file starts with a byte order mark; save it as UTF-8 without one"),
     ],
 )

@@ -97,10 +97,10 @@ def test_a_file_name_must_be_a_slug(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "warning"),
     [
-        ("categories/crm.JSON", "is not read: the name of a data file ends in .json"),
-        ("categories/crm.json.txt", "is not read: the name of a data file ends in .json"),
-        ("model.json", "is not read; did you mean models.json?"),
-        ("product/", "is not read; did you mean products?"),
+        ("categories/crm.JSON", "it is not read: the name of a data file ends in .json"),
+        ("categories/crm.json.txt", "it is not read: the name of a data file ends in .json"),
+        ("model.json", "it is not read; did you mean models.json?"),
+        ("product/", "it is not read; did you mean products?"),
     ],
 )
 def test_what_looks_like_a_data_file_and_is_not_read_is_mentioned(

@@ -73,7 +73,7 @@ def test_a_folder_of_the_data_directory_is_left_alone(
     for home in (data / name, tmp_path / "way" / name):
         folder = name.partition("/")[0]
         refusal = output(data, writing, str(home), exit_code=1)
-        assert f"{home} is of the data directory's own folder {folder}; name an" in refusal
+        assert f"{home} belongs to {folder}/ of the data directory; name another" in refusal
     assert contents(data) == before
 
 

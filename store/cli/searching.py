@@ -15,6 +15,7 @@ from store.search.meaning import VECTORS, Meaning, MeaningError, key_of, texts_o
 from store.search.nearness import Likeness
 from store.site_summary import document
 from store.store import Store
+from store.web.queries import MAX_QUERY
 
 
 @click.command()
@@ -29,6 +30,8 @@ from store.store import Store
 @with_data
 def search(query: str, limit: int) -> None:
     """Say what a search for QUERY finds, as the API answers it: score, how sure it is, slug."""
+    if not 1 <= len(query.strip()) <= MAX_QUERY:
+        raise click.UsageError(f"Give a query of 1 to {MAX_QUERY} characters.")
     directory = app_settings().data_dir
     meaning = Meaning(directory)
 

@@ -130,7 +130,7 @@ def owned(home: Path, command: str, data: Path) -> Iterator[Directory]:
     for folder in _OF_DATA:
         if folder != command and path.is_relative_to(os.path.realpath(data / folder)):
             raise ForeignDirectoryError(
-                f"{home} is of the data directory's own folder {folder}; name another directory"
+                f"{home} belongs to {folder}/ of the data directory; name another directory"
             )
     if os.path.lexists(home) and not home.is_dir():
         raise ForeignDirectoryError(f"{home} is not a directory; name a new or an empty one")
