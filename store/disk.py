@@ -51,6 +51,13 @@ def opened(path: Path) -> Iterator[int]:
         os.close(handle)
 
 
+def check_no_link(folder: Path) -> None:
+    """Raise ``OSError`` if a folder is a link: it may lead anywhere, and no backup follows it."""
+    if folder.is_symlink():
+        why = "it is a symbolic link, which is not followed; mount its disk there instead"
+        raise OSError(errno.ELOOP, why, folder)
+
+
 def read_regular(path: Path) -> bytes:
     """Return the bytes of a regular file.
 

@@ -9,7 +9,6 @@ at a start there is none, and the file is left out. The same reading serves serv
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -21,7 +20,7 @@ from msgspec.structs import replace
 from rapidfuzz import fuzz, process
 
 from store.data_file import UNREAD, JsonPath, LoadedFile, folder_of, load, problem_in, slug_of
-from store.disk import MISSING, Signature, signature_of
+from store.disk import MISSING, Signature, check_no_link, signature_of
 from store.records import (
     FOLDERS,
     GOVERNING,
@@ -388,8 +387,8 @@ def _list_folder(directory: Path, folder: str) -> tuple[dict[str, Signature], li
         OSError: it cannot be listed, or is a symbolic link and so may lead anywhere.
     """
     path, files, warnings = directory / folder, dict[str, Signature](), list[Problem]()
-    if folder and path.is_symlink():
-        raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed")
+    if folder:
+        check_no_link(path)
     with os.scandir(path) as entries:
         for entry in entries:
             name = f"{folder}/{entry.name}" if folder else entry.name

@@ -20,6 +20,7 @@ from msgspec import Struct
 from store.disk import (
     Signature,
     append_lines,
+    check_no_link,
     check_room,
     is_in_place,
     opened,
@@ -140,6 +141,7 @@ class History:
         self._reload_ledger()
         signatures: dict[str, Signature | None] = dict.fromkeys(self._remembered())
         try:
+            check_no_link(self._directory)
             with suppress(FileNotFoundError), os.scandir(self._directory) as entries:
                 for entry in entries:
                     if entry.name.endswith(".jsonl"):
@@ -210,7 +212,8 @@ class History:
             restore = f"put the folder proof back from a copy, or {_how_to_accept('--all')}"
             self.fault = Problem(error.file, error.line, 1, f"{error.reason}; {restore}")
         except OSError as error:
-            self.fault = Problem(f"{FOLDER}/{LEDGER}", 1, 1, f"cannot be read: {error.strerror}")
+            file = os.path.relpath(error.filename or home / LEDGER, home.parent)
+            self.fault = Problem(file, 1, 1, f"cannot be read: {error.strerror}")
 
     def _loss_by_ledger(self, slug: str, stamps: Sequence[Stamp] | None) -> Problem | None:
         """Return a problem if a file lacks lines of closed days.

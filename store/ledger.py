@@ -21,7 +21,15 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from store.disk import append_lines, locked, make_folder, opened, read_regular, set_aside
+from store.disk import (
+    append_lines,
+    check_no_link,
+    locked,
+    make_folder,
+    opened,
+    read_regular,
+    set_aside,
+)
 from store.line_codec import Stamp, stamp, whole, whole_lines
 from store.text import MAX_SLUG, SLUG_PATTERN, is_slug
 
@@ -274,8 +282,9 @@ class Proof:
 
         Raises:
             LedgerError: they are gone while there is history that they should prove.
-            OSError: one cannot be read.
+            OSError: one cannot be read, or their folder is a link.
         """
+        check_no_link(self._home)
         files = {HEADS: b"", LEDGER: b""}  # heads first: a closing meanwhile writes them last
         for name in files:
             with suppress(FileNotFoundError):

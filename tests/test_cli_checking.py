@@ -82,7 +82,26 @@ def test_a_ledger_that_cannot_be_read_hides_no_other_mistake(
     (directory / "categories" / "vpn.json").write_text("{", encoding="utf-8")
     printed = "\n".join(check(directory, 1))
     assert "categories/vpn.json:1:2:" in printed
-    assert "proof/ledger.jsonl:1:1: cannot be read" in printed
+    assert f"proof/{name}:1:1: cannot be read" in printed
+
+
+@pytest.mark.parametrize(
+    ("folder", "place"),
+    [("history", "history:1:1: the folder history cannot be looked into"), ("proof", "proof:1:1:")],
+)
+@pytest.mark.parametrize("arguments", [("check",), ("poll", "vpn"), ("poll", "--status")])
+def test_a_folder_that_is_a_link_is_refused(
+    directory: Path, tmp_path: Path, arguments: tuple[str, ...], folder: str, place: str
+) -> None:
+    """A backup would hold the link alone, and a replica nothing: no answer is added there."""
+    append(directory, [answered("A", ["Zoho"], "2026-11-20T06:00:00Z", slug="vpn")])
+    lines = (directory / "history/vpn.jsonl").read_bytes()
+    (directory / folder).rename(tmp_path / folder)
+    (directory / folder).symlink_to(tmp_path / folder)
+    said = output(directory, *arguments, exit_code=1)
+    assert "it is a symbolic link, which is not followed; mount its disk there instead" in said
+    assert place in said or "poll" in arguments
+    assert (directory / "history/vpn.jsonl").read_bytes() == lines
 
 
 @pytest.mark.parametrize(
