@@ -340,13 +340,19 @@ class History:
         except ValueError as error:
             raise HistoryError(f"{path.name}: the poll cannot be recorded: {error}") from error
 
+    def closed_at(self, time: str) -> str | None:
+        """Return why no poll of a time can be added, if its day is closed by the ledger as read."""
+        if (day := time[:10]) > (closed := self.ledger.last_closed_day):
+            return None
+        return (
+            f"a poll of {time} cannot be added: {closed} and all days before are closed; mend "
+            "this machine's clock, or, if it was wrong then, flask check --reopen "
+            f'{day} --reason "…"'
+        )
+
     def _check_day_open(self, time: str) -> None:
-        if (day := time[:10]) <= (closed := self.ledger.last_closed_day):
-            raise HistoryError(
-                f"a poll of {time} cannot be added: {closed} and all days before are closed; mend "
-                "this machine's clock, or, if it was wrong then, flask check --reopen "
-                f'{day} --reason "…"'
-            )
+        if reason := self.closed_at(time):
+            raise HistoryError(reason)
 
     @contextmanager
     def _locked(self, path: Path) -> Iterator[int]:

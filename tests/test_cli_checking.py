@@ -6,12 +6,23 @@ import re
 import shlex
 import zlib
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 import pytest
 from broken import KINDS, write_one_of_each
-from builders import answered, app_over, append, command, edit, output, withhold, write_json
+from builders import (
+    answered,
+    app_over,
+    append,
+    close_days,
+    command,
+    edit,
+    output,
+    withhold,
+    write_json,
+)
 from flask.testing import FlaskCliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,6 +30,7 @@ from hypothesis import strategies as st
 from store.files import Files
 from store.ledger import Proof
 from store.records import GOVERNING
+from store.text import rfc3339
 
 
 @pytest.fixture
@@ -243,10 +255,7 @@ def test_a_poll_yet_to_come_is_named_with_what_to_do(
     mark: str,
 ) -> None:
     """One from under a wrong clock is an error, of invented data a notice, until it is withheld."""
-    edit(directory / "site.json", sample=sample)
-    if not sample:
-        real = {"name": "A", "api": "chat", "base_url": "https://api.example/v1", "model": "m"}
-        edit(directory / "models.json", models=[{**real, "former_names": ["B"]}])
+    declare(directory, sample=sample)
     append(directory, [answered("A", ["Pipe"], "2999-01-01T00:00:00Z", slug="vpn")])
     [line] = check(directory, 0 if sample else 1)
     assert line.startswith(
@@ -254,6 +263,53 @@ def test_a_poll_yet_to_come_is_named_with_what_to_do(
     )
     output(directory, *shlex.split(line.partition("flask ")[2]))
     assert check(directory) == []
+
+
+def declare(directory: Path, *, sample: bool) -> None:
+    """Let the answers be invented, or those of a real assistant."""
+    edit(directory / "site.json", sample=sample)
+    if not sample:
+        real = {"name": "A", "api": "chat", "base_url": "https://api.example/v1", "model": "m"}
+        edit(directory / "models.json", models=[{**real, "former_names": ["B"]}])
+
+
+@pytest.mark.parametrize(("sample", "mark"), [(False, ""), (True, "notice: ")])
+def test_a_day_closed_too_early_is_named_before_a_poll_is_due(
+    directory: Path,
+    sample: bool,  # noqa: FBT001
+    mark: str,
+) -> None:
+    """By a clock that ran ahead: what to do stands in the line, and in what polling says."""
+    declare(directory, sample=sample)
+    now = rfc3339(datetime.now(UTC))
+    append(directory, [answered("A", ["Pipe"], now, slug="vpn")])
+    close_days(directory, now[:10])
+    [line] = check(directory, 0 if sample else 1)
+    assert line.startswith(f"proof/heads.jsonl:1:1: {mark}a poll of {now[:10]}")
+    status = command(directory, "poll", "--status").stdout
+    assert ("all days before are closed" in status) is not sample
+    output(directory, *shlex.split(line.partition("or, if it was wrong then, flask ")[2]))
+    assert check(directory) == []
+
+
+@pytest.mark.parametrize("name", ["history", "history/vpn.jsonl", "proof/.lock", ".locks"])
+def test_what_cannot_be_written_is_named_before_a_poll_is_due(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """An error for who owns the data; who may only look is warned, and it is no fault of polling.
+
+    Root may write whatever a file's mode says, so that ``os.access`` answers as for others.
+    """
+    (directory / ".locks").mkdir(exist_ok=True)
+    with Proof(directory).locked():
+        pass
+    monkeypatch.setattr("os.access", lambda path, _: Path(path) != directory / name)
+    sentence = f"this user cannot write {name}, so that polls are not recorded"
+    assert f"{name}:1:1: {sentence}" in check(directory, 1)[0]
+    assert f"{name}:1:1: {sentence}" in output(directory, "poll", "--status", exit_code=1)
+    monkeypatch.setattr("os.geteuid", lambda: 54_321)
+    assert f"{name}:1:1: warning: {sentence}" in check(directory)[0]
+    assert sentence not in command(directory, "poll", "--status").stdout
 
 
 def test_a_new_question_is_told_with_what_asking_it_costs(directory: Path) -> None:

@@ -165,12 +165,12 @@ def test_a_full_disk_asks_nothing_and_is_named(tmp_path: Path, provider: Replayi
         done = flask_here(data, "poll", *arguments)
         assert (done.exit_code, "daily_usd" in done.output) == (1, False)
         assert "so that no poll could be recorded: No space left on device." in done.output
-    check = flask_here(data, "check")
-    assert check.exit_code == 1
-    assert "history:1:1: its disk is full, so that nothing is polled: make room\n" in check.output
-    status = flask_here(data, "poll", "--status")
-    assert status.exit_code == 1
-    assert "The disk is full, so that nothing is polled: make room.\n" in status.output
+    for arguments in (["check"], ["poll", "--status"]):
+        done = flask_here(data, *arguments)
+        assert done.exit_code == 1
+        assert (
+            "history:1:1: its disk is full, so that nothing is polled: make room\n" in done.output
+        )
     assert provider.seen == []
 
 

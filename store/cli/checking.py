@@ -1,9 +1,11 @@
 """``flask check``: everything wrong in a data directory, by file, line and column."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -12,15 +14,19 @@ from store.cli import app_settings, checks, searching, with_data
 from store.disk import is_full
 from store.files import Files
 from store.history import History, HistoryError
-from store.ledger import LedgerError, Proof
+from store.ledger import FOLDER as PROOF
+from store.ledger import HEADS, LedgerError, Proof
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, BatchFiles
 from store.polls.locks import FOLDER, DamagedFileError
 from store.polls.spending import SPENDING_FILE, stored_spending
 from store.publishing import manifest
 from store.rankings.names import Names
-from store.rankings.sentences import plural
-from store.records import Problem
+from store.rankings.sentences import plural, some
+from store.records import Problem, Site
 from store.store import name_clashes
+from store.text import rfc3339
+
+_PLACES_SHOWN = 3
 
 
 @click.command()
@@ -118,36 +124,52 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
     yield from manifest.problems(directory)
-    yield from _unpolled(directory)
     with suppress(OSError):  # `flask poll` says what cannot be read
         for name in BatchFiles(directory).owners_gone(catalogue):
             message = f'"{name}" {HAS_OPEN_BATCH} and {NOT_LISTED}'
             yield Problem("models.json", 1, 1, message, "warning")
     yield from checks.check_catalogue(catalogue, files)
     yield from searching.remarks(directory, catalogue)
+    history, now = History(directory / "history"), datetime.now(UTC)
     try:
-        history = History(directory / "history")
-        yield from checks.check_history(history, catalogue, files, datetime.now(UTC))
+        yield from checks.check_history(history, catalogue, files, now)
         yield from checks.check_names(catalogue, files, history)
     except HistoryError as error:
         yield Problem("history", 1, 1, str(error))
     else:
         if history.fault:
             yield history.fault
-
-
-def _unpolled(directory: Path) -> Iterator[Problem]:
-    """Yield what keeps every category from being polled: a full disk, no sum of the day."""
-    history = directory / "history"
-    if is_full(history if history.is_dir() else directory):
-        message = "its disk is full, so that nothing is polled: make room"
-        yield Problem("history", 1, 1, message)
+    yield from unrecordable(directory, history, catalogue.site, now)
     try:
         stored_spending(directory / FOLDER, "")
     except DamagedFileError as error:
         yield Problem(f"{FOLDER}/{SPENDING_FILE}", 1, 1, f"{error}; under a cap nothing is polled")
     except OSError:  # who may not read it does not poll either
         return
+
+
+def unrecordable(directory: Path, history: History, site: Site, now: datetime) -> Iterator[Problem]:
+    """Yield what keeps polls from being recorded: a full disk, a file's mode, a closed day.
+
+    ``history`` was looked into before. The times of a sample are pretended.
+    """
+    folders = [directory / name for name in ("history", PROOF, FOLDER)]
+    places = [folder if folder.is_dir() else directory for folder in folders]
+    if is_full(places[0]):
+        message = "its disk is full, so that nothing is polled: make room"
+        yield Problem("history", 1, 1, message)
+    for home, _, names in chain.from_iterable(map(os.walk, folders)):
+        places += [Path(home, name) for name in names if name.endswith((".jsonl", ".lock"))]
+    paths = [path for path in dict.fromkeys(places) if not os.access(path, os.W_OK)]
+    if names := [os.path.relpath(path, directory) for path in paths]:
+        message = (
+            f"this user cannot write {some(names, _PLACES_SHOWN)}, so that polls are not "
+            "recorded: is it mounted read-only, or another user's?"
+        )
+        is_poller = os.geteuid() in (0, directory.stat().st_uid)  # others need only look
+        yield Problem(names[0], 1, 1, message, "error" if is_poller else "warning")
+    if reason := history.closed_at(rfc3339(now)):
+        yield Problem(f"{PROOF}/{HEADS}", 1, 1, reason, "notice" if site.sample else "error")
 
 
 def _line(problem: Problem) -> str:

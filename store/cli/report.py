@@ -12,7 +12,7 @@ import click
 from msgspec.structs import replace
 
 from store.category_history import doubt_clock
-from store.disk import is_full
+from store.cli.checking import unrecordable
 from store.polls import spending
 from store.polls.answers import Prompt
 from store.polls.asking import estimate_reserve_as_sent, request_for
@@ -59,8 +59,9 @@ def show_status(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     state = session.polling.read(session.catalogue)
     faults = describe_unread(session, state, is_simulated=False)
     faults += [fault for fault in (session.clock.fault(), session.budget.fault()) if fault]
-    if is_full(session.settings.data_dir):
-        faults.append("The disk is full, so that nothing is polled: make room.")
+    site, data_dir = session.catalogue.site, session.settings.data_dir
+    problems = unrecordable(data_dir, session.polling.history, site, session.clock.now())
+    faults += [str(problem) for problem in problems if problem.severity == "error"]
     is_scheduled = False
     statuses = []
     try:
