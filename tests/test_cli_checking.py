@@ -348,6 +348,15 @@ def test_categories_without_situations_are_counted(directory: Path) -> None:
     assert "have no situations" not in output(directory, "check")
 
 
+def test_a_question_that_is_asked_twice_is_warned_of(directory: Path) -> None:
+    """A category copied and not edited is paid for twice."""
+    (directory / "categories/vpn2.json").write_bytes(
+        (directory / "categories/vpn.json").read_bytes()
+    )
+    [first] = [line for line in check(directory) if "is also the question of" in line]
+    assert first.startswith('categories/vpn2.json:4:3: warning: "What is the best vpn?" is also')
+
+
 def test_an_alias_that_is_another_title_is_warned_of(directory: Path) -> None:
     """Who searches for that other category would be sent to this one."""
     title = json.loads((directory / "categories/crm-software.json").read_bytes())["title"]

@@ -255,7 +255,8 @@ def test_until_clear_asks_once_a_day(tmp_path: Path) -> None:
         (("crm", "--at", "yesterday"), '"yesterday" is not a time such as 2026-11-02T06:00:00Z'),
         (("crm", "--at", "2199-11-02T06:00:00Z"), "is before 2020 or still to come"),
         (("crm", "--at", "2019-12-31T23:59:59Z"), "is before 2020 or still to come"),
-        (("--due", "--all"), "--all asks what is not due, too; leave out --due."),
+        (("--all", "crm"), "--all asks every category, due or not; leave out --due and SLUGs."),
+        (("--due", "--all"), "--all asks every category, due or not; leave out --due and SLUGs."),
         (("crm", "--max-usd", "-1"), "-1.0 is not in the range"),
         (("crm", "--max-usd", "nan"), '"nan" is not an amount'),
         (("crm", "--max-usd", "inf"), "inf is not in the range"),
@@ -284,7 +285,7 @@ def test_a_dry_run_says_what_it_would_cost(real: Path) -> None:
     assert [line.partition(":")[0] for line in lines[:-1]] == ["GPT", "Claude", "Gemini", "Grok"]
     assert re.fullmatch(
         r"GPT: 2 calls, 0\.03 USD expected, 0\.08 USD at most; at most 1,(\d{3}) input and 8,000 "
-        r"output tokens; at least 1 min at 1000000 a minute",
+        r"output tokens",
         lines[0],
     )
     assert lines[-1].startswith("In all: 0.13 USD expected, 0.33 USD at most, if no question has")
@@ -294,6 +295,22 @@ def test_a_dry_run_says_what_it_would_cost(real: Path) -> None:
     assert [line for line in more if line not in lines] == [
         "--max-usd 0.1 ends it before all is asked."
     ]
+    change(real, rpm=1)
+    assert "; at least 2 min at 1 a minute\n" in said(real, "--all", "--dry-run")
+
+
+def test_a_daily_limit_below_one_question_each_is_told_before_anything_waits(real: Path) -> None:
+    """No day ends that: `check` warns of it, and a dry run counts no days; 0 is meant."""
+    edit(real / "site.json", daily_usd=0.1)
+    warning = "daily_usd is 0.1: one question to each assistant may cost 0.166"
+    assert f": warning: {warning}" in output(real, "check")
+    assert "At daily_usd 0.1 none is asked: once each may cost 0.166" in said(
+        real, "--all", "--dry-run"
+    )
+    for enough in (0.17, 0):
+        edit(real / "site.json", daily_usd=enough)
+        assert "one question to each" not in output(real, "check")
+        assert "once each" not in said(real, "--all", "--dry-run")
 
 
 def test_a_dry_run_says_which_price_is_unknown(real: Path, sample: Path) -> None:

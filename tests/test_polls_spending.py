@@ -210,6 +210,8 @@ def test_each_assistant_has_its_part_of_the_day(tmp_path: Path) -> None:
     new = Day().budget(tmp_path / "new")
     new.parts = parts
     assert new.reached(251, "A") == too_small
+    assert budget.reserve(750, "B")
+    assert budget.reached(251, "A") == too_small, "no hour ends that"
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from store import category_history
 from store.data_file import JsonPath
 from store.files import Catalogue, Files
 from store.history import History, PollLine
-from store.polls.asking import cost_at_most
+from store.polls.asking import cost_at_most, estimate_reserve_as_sent
 from store.polls.due import most_answers
 from store.polls.providers import WIRE_FORMATS, queue_of
 from store.polls.providers.wire import LOOPBACK, of_host
 from store.polls.secrets import KEY_NAME, KEY_OWNERS, faults, looks_like_a_key
-from store.polls.spending import missing_prices
+from store.polls.spending import micros, missing_prices
 from store.rankings import curation, merging
 from store.rankings import names as naming
 from store.rankings.curation import NameResolution
@@ -52,6 +52,7 @@ def check_catalogue(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
             message = f'"for {category.subject}" stands in verdicts: a topic {fault}'
             yield files.problem_at(f"categories/{slug}.json", key, message, "warning")
     yield from _topics(catalogue, files)
+    yield from _same_questions(catalogue, files)
     yield from _misleading_aliases(catalogue, files)
     yield from _without_situations(catalogue)
     site = catalogue.site
@@ -61,6 +62,30 @@ def check_catalogue(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
             "polled in both weeks of a trend, and every trend is insufficient"
         )
         yield files.problem_at("site.json", ("poll_every_days",), message, "warning")
+    yield from _daily_limit(catalogue, files)
+
+
+def _daily_limit(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+    """Yield a warning if daily_usd is too small to be shared by all assistants; 0 is meant."""
+    daily = catalogue.site.daily_usd
+    question = next((category.question for category in catalogue.categories.values()), "")
+    most = sum(estimate_reserve_as_sent(a, question) for a in catalogue.assistants if daily)
+    if daily and micros(daily) < most:
+        message = (
+            f"daily_usd is {daily:g}: one question to each assistant may cost {most / 1e6:.4f} "
+            "USD, and with less a day nothing that is due is asked"
+        )
+        yield files.problem_at("site.json", ("daily_usd",), message, "warning")
+
+
+def _same_questions(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
+    """Yield the categories that ask what another one asks, which is paid for twice."""
+    owners: dict[str, str] = {}
+    for slug, category in catalogue.categories.items():
+        owner = owners.setdefault(category.question.casefold(), slug)
+        if owner != slug:
+            message = f'"{category.question}" is also the question of {owner}: it is asked twice'
+            yield files.problem_at(f"categories/{slug}.json", ("question",), message, "warning")
 
 
 def _misleading_aliases(catalogue: Catalogue, files: Files) -> Iterator[Problem]:

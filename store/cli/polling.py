@@ -134,8 +134,8 @@ def poll(  # noqa: PLR0913 - a command's options
         )
     if (status or cancel or probing) and (due or everything or until_clear):
         raise click.UsageError("--status, --cancel and --try ask no questions; name one alone.")
-    if everything and due:
-        raise click.UsageError("--all asks what is not due, too; leave out --due.")
+    if everything and (due or slugs):
+        raise click.UsageError("--all asks every category, due or not; leave out --due and SLUGs.")
     if until_clear and (due or samples):
         raise click.UsageError("--until-clear goes with neither --due nor --samples.")
     if max_usd is not None and math.isnan(max_usd):  # which a range lets through

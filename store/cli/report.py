@@ -153,7 +153,7 @@ def estimate(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> li
     for pair in calls:
         lanes.setdefault(pair.assistant.name, []).append(pair)
     lines: list[str] = []
-    totals = [0.0, 0.0]
+    totals = [0.0, 0.0, 0.0]
     more = ""
     for name, lane in lanes.items():
         assistant = lane[0].assistant
@@ -169,15 +169,17 @@ def estimate(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> li
         price = "price unknown"
         if costs:
             price = f"{costs[0]:.2f} USD{way} expected, {costs[1]:.2f} USD at most"
-            totals = [total + cost for total, cost in zip(totals, costs, strict=True)]
+            once = costs[1] / len(lane)
+            totals = [total + cost for total, cost in zip(totals, (*costs, once), strict=True)]
         else:
             more = " and what has no price"
-        time = f"at least {math.ceil(len(lane) / assistant.rpm)} min at {assistant.rpm} a minute"
+        minutes = len(lane) // assistant.rpm
+        time = f"; at least {minutes} min at {assistant.rpm} a minute" if minutes else ""
         lines.append(
             f"{name}: {plural(len(lane), 'call')}, {price}; at most {tokens.input:,} input and "
-            f"{tokens.output:,} output tokens; {'within a day' if is_batched else time}"
+            f"{tokens.output:,} output tokens{'; within a day' if is_batched else time}"
         )
-    expected, most = totals
+    expected, most, once = totals
     lines.append(
         f"In all: {expected:.2f} USD expected, {most:.2f} USD at most{more}, if no question has to "
         "be asked twice (an answer cut off, a fault of the line). Nothing was sent."
@@ -185,9 +187,12 @@ def estimate(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> li
     limit = session.budget.run_usd
     if limit is not None and expected > limit:
         lines.append(f"--max-usd {limit:g} ends it before all is asked.")
-    if session.budget.daily_usd and expected > session.budget.daily_usd:
-        days = math.ceil(expected / session.budget.daily_usd)
-        lines.append(f"At daily_usd {session.budget.daily_usd:g} that takes {days} days or more.")
+    daily = session.budget.daily_usd
+    if daily and once > daily:
+        lines.append(f"At daily_usd {daily:g} none is asked: once each may cost {once:.4f} USD.")
+    elif daily and expected > daily:
+        days = math.ceil(expected / daily)
+        lines.append(f"At daily_usd {daily:g} that takes {days} days or more.")
     return lines
 
 

@@ -218,9 +218,11 @@ class Budget:
 
     def reached(self, amount: int, name: str = "") -> str | None:
         """Return in words which limit so many more micro-dollars would pass, if one."""
-        for limit, most, spent, end in self._limits(name):
+        limits = [*self._limits(name)]
+        for limit, most, _, _ in limits:  # first, for no hour ends that
             if amount > most:
                 return f"{limit} is too small: a question may cost {amount / 1e6:.4f} USD"
+        for limit, most, spent, end in limits:
             if spent + amount > most:
                 return f"{limit} is reached{end}"
         return None
