@@ -180,7 +180,7 @@ def append(
 
 
 def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
-    """Yield a problem for every name or alias that several product files claim, at each place."""
+    """Yield a problem for every name that several product files, or ``not_same_as``, claim too."""
     for claims in names.contested_keys():
         for claim in claims:
             others = {f"products/{other.slug}.json" for other in claims if other.slug != claim.slug}
@@ -194,6 +194,11 @@ def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
                 f'"{claim.title}" is also claimed by {", ".join(sorted(others))}; '
                 "until one gives it up it belongs to neither, and ranks as a product of its own",
             )
+    for slug, product in names.products.items():
+        for i, alias in enumerate(product.aliases):
+            if names.is_excluded(slug, alias):
+                message = f'"{alias}" is in not_same_as, too, and counts as an alias; take one out'
+                yield files.problem_at(f"products/{slug}.json", ("aliases", i), message)
 
 
 def find_unknown_withheld(ids: Iterable[str], files: Files) -> Iterator[Problem]:

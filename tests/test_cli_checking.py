@@ -53,7 +53,7 @@ def test_good_data_is_called_good(directory: Path) -> None:
 
 def test_an_alias_claimed_twice_is_named_in_both_places(directory: Path) -> None:
     """Each of two product files that claim a name is told of the other."""
-    pipe = {"version": 1, "name": "Pipe", "aliases": ["x", "ZOHO\u2122"]}
+    pipe = {"version": 1, "name": "Pipe", "aliases": ["PIPE", "ZOHO\u2122"]}
     write_json(directory / "products" / "pipe.json", pipe)
     belongs = "until one gives it up it belongs to neither, and ranks as a product of its own"
     pipe_, zoho = "products/pipe.json", "products/zoho-crm.json"

@@ -28,7 +28,7 @@ def said(directory: Path, **fields: Any) -> list[str]:
     if fields:
         write_json(directory / "products/nimbrel.json", {"version": 1, **fields})
     lines = command(directory, "check").stdout.splitlines()
-    return [line for line in lines if "products/" in line]
+    return [line for line in lines if "products/" in line and "no answer names" not in line]
 
 
 def test_without_product_files_there_is_nothing_to_say(directory: Path) -> None:
@@ -72,6 +72,38 @@ def test_a_name_that_a_file_let_go_is_a_warning(directory: Path) -> None:
     write_json(directory / "products/nimbrel-suite.json", suite)
     [warning] = said(directory)
     assert 'nimbrel-suite.json:3:3: warning: "Nimbrel" (6 polls in' in warning
+
+
+CRMM = "nimbrel-crmm"
+IN_VAIN = [
+    (
+        {"aliases": ["Nimbrle Crm"]},
+        "5:5",
+        'no answer names "Nimbrle Crm"; did you mean "Nimbrel Crm"?',
+    ),
+    ({"name": "Nimbrle"}, "3:3", 'no answer names "Nimbrle"; did you mean "Nimbrel"?'),
+    ({"name": "Quite another"}, "3:3", 'no answer names "Quite another"'),
+    ({"not_same_as": [CRMM]}, "5:5", f'no product is at "{CRMM}"; did you mean "nimbrel-crm"?'),
+]
+
+
+@pytest.mark.parametrize(("fields", "place", "sentence"), IN_VAIN)
+def test_what_a_file_says_in_vain_is_told(
+    directory: Path, fields: dict[str, Any], place: str, sentence: str
+) -> None:
+    """A spelling or an address with a typing mistake, a file for what nobody named."""
+    write_json(directory / "products/velthaus.json", {"version": 1, "name": "Nimbrel", **fields})
+    lines = command(directory, "check").stdout.splitlines()
+    assert f"products/velthaus.json:{place}: notice: {sentence}" in lines
+
+
+def test_an_alias_that_is_to_stay_apart_is_an_error_in_health_too(directory: Path) -> None:
+    """One file says that it is the same product, and that it is not."""
+    fields = {"aliases": ["Nimbrel CRM"], "not_same_as": ["nimbrel-crm"]}
+    reason = '"Nimbrel CRM" is in not_same_as, too, and counts as an alias; take one out'
+    line = f"products/nimbrel.json:5:5: {reason}"
+    assert line in said(directory, name="Nimbrel", **fields)
+    assert line in app_over(directory).test_client().get("/healthz").get_json()["problems"]
 
 
 def test_many_names_are_counted(directory: Path) -> None:

@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Literal
 from urllib.parse import urlsplit
 
+from rapidfuzz import fuzz, process
+
 from store import category_history
 from store.data_file import JsonPath
 from store.files import Catalogue, Files
@@ -267,6 +269,7 @@ def check_names(catalogue: Catalogue, files: Files, history: History) -> Iterato
     snapshot = derive(None, catalogue, history)
     yield from _taken_in(snapshot, files)
     yield from _detached(snapshot, files)
+    yield from _unheard(snapshot, files)
 
 
 def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
@@ -295,6 +298,34 @@ def _detached(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
             f"{product.slug} in not_same_as"
         )
         yield files.problem_at(f"products/{slug}.json", ("name",), message, "warning")
+
+
+def _unheard(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
+    """Yield what product files say of names that no answer has, and so changes nothing."""
+    spellings = sorted({use.name for use in curation.uses(snapshot.aggregates.values())})
+    keys, files_of = set(map(naming.key, spellings)), snapshot.catalogue.products
+    addresses = {*snapshot.product_slugs, *files_of, *map(naming.slug, spellings)}
+    for slug, product in files_of.items() if spellings else ():
+        texts: dict[JsonPath, str] = {("aliases", i): a for i, a in enumerate(product.aliases)}
+        texts |= {} if slug in snapshot.products else {("name",): product.name}
+        unheard = {
+            place: f'no answer names "{text}"{_closest(text, spellings)}'
+            for place, text in texts.items()
+            if naming.key(text) not in keys
+        }
+        unheard |= {
+            ("not_same_as", i): f'no product is at "{other}"{_closest(other, addresses)}'
+            for i, other in enumerate(product.not_same_as)
+            if other not in addresses and naming.key(other) not in keys
+        }
+        for place, message in unheard.items():
+            yield files.problem_at(f"products/{slug}.json", place, message, "notice")
+
+
+def _closest(text: str, others: Iterable[str]) -> str:
+    """Return the end of a sentence that names what a mistyped text may stand for."""
+    close = process.extractOne(text, others, scorer=fuzz.ratio, score_cutoff=curation.ALIKE)
+    return f'; did you mean "{close[0]}"?' if close else ""
 
 
 def _uses(product: ProductProfile) -> str:

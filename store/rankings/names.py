@@ -195,11 +195,11 @@ class Names:
             return Resolution(f"={own_key}", "claimed by several products")
         match tuple(self._alike(name, own_key, tuple(nouns))):  # two would be a guess
             case (owner,) if not (
-                self._contradicts_domain(owner, domain) or self._is_excluded(owner, name)
+                self._contradicts_domain(owner, domain) or self.is_excluded(owner, name)
             ):
                 return Resolution(owner, "name without maker or noun")
         match tuple(self._by_domain.get(domain or "", ())):
-            case (owner,) if not self._is_excluded(owner, name):
+            case (owner,) if not self.is_excluded(owner, name):
                 return Resolution(owner, "domain is the product")
         return Resolution(f"={own_key}", "own name")
 
@@ -216,7 +216,7 @@ class Names:
         own = self.products[owner].domain
         return bool(own and domain and own != domain)
 
-    def _is_excluded(self, owner: str, name: str) -> bool:
+    def is_excluded(self, owner: str, name: str) -> bool:
         """Return whether a product's file lists this name, by its slug, in ``not_same_as``."""
         apart = self.products[owner].not_same_as
         return bool(apart) and (
