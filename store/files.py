@@ -343,9 +343,11 @@ def _nothing_in(directory: Path) -> str:
     """Return what is wrong with a directory in which no data is found, and what to do."""
     fault = "holds no data files"
     if not directory.is_dir():
-        fault = "is not a directory" if directory.exists() else "does not exist"
+        if directory.exists():
+            return f"the data directory {directory} is not a directory; set DATA_DIR to one"
+        fault = "does not exist"
     elif not os.access(directory, os.R_OK | os.X_OK):
-        fault = "cannot be read"
+        return f"the data directory {directory} cannot be read: Permission denied"
     return (
         f"the data directory {directory} {fault}; "
         f"`flask init {directory}` fills one, or set DATA_DIR to another"

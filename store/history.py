@@ -336,7 +336,12 @@ class History:
                     raise HistoryError(str(self.fault))
                 yield
         except OSError as error:
-            raise HistoryError(f"{path.name} cannot be written: {error.strerror}") from error
+            place = Path(error.filename or path)
+            if place.is_relative_to(self._directory):
+                name = path.name
+            else:  # the proof's lock
+                name = os.path.relpath(place, self._directory.parent)
+            raise HistoryError(f"{name} cannot be written: {error.strerror}") from error
         except ValueError as error:
             raise HistoryError(f"{path.name}: the poll cannot be recorded: {error}") from error
 

@@ -96,7 +96,9 @@ def test_a_data_directory_that_may_not_be_read_is_not_called_empty(tmp_path: Pat
             capture_output=True, text=True, timeout=WAIT, check=False,
         )  # fmt: skip
         assert done.returncode == 1
-        assert f"Error: the data directory {directory} cannot be read" in done.stderr
+        assert done.stderr.startswith(("Data: ", "Error: the data directory"))
+        reason = f"the data directory {directory} cannot be read: Permission denied"
+        assert done.stderr.splitlines()[-1].removesuffix(".") == f"Error: {reason}"
         assert "Traceback" not in done.stderr
 
 

@@ -80,9 +80,12 @@ def test_no_command_works_on_what_is_no_directory(
         (tmp_path / "data").write_text("no directory")
     arguments = [*command.split(), *COMMANDS[command].split()]
     done = app.test_cli_runner().invoke(args=arguments)
-    fault = "is not a directory" if kind == "a file" else "does not exist"
+    faults = {
+        "missing": "does not exist; `flask init",
+        "a file": "is not a directory; set DATA_DIR",
+    }
     assert (done.exit_code, done.stdout) == (1, "")
-    assert f"Error: the data directory {tmp_path / 'data'} {fault}; `flask init" in done.stderr
+    assert f"Error: the data directory {tmp_path / 'data'} {faults[kind]}" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data"] * (kind == "a file")
 
 

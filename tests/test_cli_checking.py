@@ -51,6 +51,13 @@ def test_good_data_is_called_good(directory: Path) -> None:
     assert "\n0 errors, 0 warnings" in output(directory, "check")
 
 
+@pytest.mark.parametrize("arguments", [["vpn"], ["--all"], ["--accept-history", "--reason", "x"]])
+def test_a_slug_is_what_to_accept(directory: Path, arguments: list[str]) -> None:
+    """Who wants one file checked is told that all are, and what slugs are for."""
+    usage = "Everything is checked; --accept-history takes SLUG… or --all, which go with it alone."
+    assert usage in output(directory, "check", *arguments, exit_code=2)
+
+
 def test_an_alias_claimed_twice_is_named_in_both_places(directory: Path) -> None:
     """Each of two product files that claim a name is told of the other."""
     pipe = {"version": 1, "name": "Pipe", "aliases": ["PIPE", "ZOHO\u2122"]}

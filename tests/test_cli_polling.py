@@ -592,6 +592,10 @@ def test_the_status_says_that_nothing_can_be_locked(real: Path) -> None:
     (real / ".locks").write_text("")
     sentence = "Nothing can be asked, for .locks cannot be used: Not a directory."
     assert sentence in said(real, "--status", exit_code=1)
+    sentence = "Nothing can be asked, for .locks cannot be used: File exists"
+    assert f"GPT: nothing was asked\n  not asked on: {sentence}\n" in said(real, "crm", exit_code=1)
+    edit(real / "site.json", daily_usd=5)
+    assert said(real, "--try", exit_code=1).count(sentence) == 1, "not for each assistant"
 
 
 @pytest.mark.parametrize("which", [("--all",), ("--until-clear", "5")])

@@ -186,6 +186,16 @@ class TestAppending:
             assert order == [f"{name}{n}-0" for n in range(20)]
 
 
+def test_the_proofs_lock_is_named_where_it_is_at_fault(log: History) -> None:
+    """Not the category's file, which is as it should be."""
+    log.append(polls("A"), NOW)
+    lock = log.path(SLUG).parents[1] / "proof/.lock"
+    lock.unlink()
+    lock.symlink_to("elsewhere")
+    with pytest.raises(history.HistoryError, match=r"^proof/\.lock cannot be written: Too many"):
+        log.append(polls("B"), NOW)
+
+
 class TestReading:
     """What readers make of a file that is not as it was written."""
 

@@ -224,6 +224,15 @@ def test_a_text_that_is_missing_or_changed_is_a_problem(tmp_path: Path, how: str
         ]
 
 
+def test_a_folder_that_cannot_be_looked_into_is_the_one_mistake(tmp_path: Path) -> None:
+    """Its texts are not called missing or damaged: nobody knows."""
+    data = world(tmp_path / "data", SWITCHES["prompt"])
+    (data / "instruments").rename(tmp_path / "away")
+    (data / "instruments").symlink_to(tmp_path / "away")
+    [line] = command(data, "check").stdout.splitlines()
+    assert line.startswith("instruments:1:1: the folder cannot be looked into")
+
+
 def test_a_failed_poll_may_be_all_that_names_one(tmp_path: Path) -> None:
     """Its text is published all the same."""
     data = write_real(tmp_path / "data")

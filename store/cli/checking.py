@@ -60,7 +60,9 @@ def check(
     """
     directory = app_settings().data_dir
     if accept != bool(slugs or everything):
-        raise click.UsageError("Say which history to accept: --accept-history SLUG… or --all.")
+        raise click.UsageError(
+            "Everything is checked; --accept-history takes SLUG… or --all, which go with it alone."
+        )
     if (accept or reopen) and not reason.strip():
         raise click.UsageError('Say why, for everybody who verifies: --reason "…".')
     if accept or reopen:

@@ -174,7 +174,8 @@ def check_history(
 
 def _without_text(named: Mapping[str, PollLine], catalogue: Catalogue) -> Iterator[Problem]:
     """Yield the instruments that a line names and no file describes."""
-    for instrument in sorted(named.keys() - catalogue.instruments.keys()):
+    unseen = named.keys() if "instruments" in catalogue.unusable else catalogue.instruments.keys()
+    for instrument in sorted(named.keys() - unseen):
         first = named[instrument]
         message = (
             f"it was asked with the instrument {instrument}, and instruments/{instrument}.json is "

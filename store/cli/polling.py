@@ -20,7 +20,14 @@ from msgspec.structs import replace
 from store.category_history import undeclared_sample
 from store.cli import app_settings, refuse, unknown_slug, with_data
 from store.cli.checks import check_assistants
-from store.cli.report import describe_unread, estimate, pause_in_words, probe, show_status
+from store.cli.report import (
+    describe_unread,
+    error_in_words,
+    estimate,
+    pause_in_words,
+    probe,
+    show_status,
+)
 from store.disk import check_room
 from store.files import Catalogue, Files
 from store.history import History, HistoryError
@@ -155,7 +162,7 @@ def poll(  # noqa: PLR0913 - a command's options
     if probing:
         state = session.polling.read(session.catalogue)
         answers = [probe(session, assistant, state) for assistant in chosen]
-        click.echo("\n".join(sentence for sentence, _ in answers))
+        click.echo("\n".join(dict.fromkeys(sentence for sentence, _ in answers)))
         sys.exit(0 if all(is_well for _, is_well in answers) else 1)
     plan = Plan(slugs=slugs, probes_pause=bool(slugs or models), cancel=cancel)
     run = PollRun(session, chosen, plan, is_due=due, is_simulated=at is not None)
@@ -326,7 +333,7 @@ def _ask_one(
             if not take_turn(run.session, name, plan, result, notify):
                 return
         except (SettingsError, HistoryError, OSError) as error:
-            result.fault = f"{error}"
+            result.fault = error_in_words(error, run.session.settings.data_dir)
             return
         advance(result.handled - before)
         plan.follow = plan.probes_pause = False  # one question through a pause, whatever came of it

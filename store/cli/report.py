@@ -4,9 +4,11 @@ Also the one tiny question that shows whether an assistant can be reached.
 """
 
 import math
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 
 import click
 from msgspec.structs import replace
@@ -19,7 +21,7 @@ from store.polls.asking import estimate_reserve_as_sent, request_for
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, Batch
 from store.polls.batches import CANCEL_AFTER, describe_delay
 from store.polls.due import FuturePollError, Pair, PollingState
-from store.polls.locks import is_held, path_of
+from store.polls.locks import FOLDER, is_held, path_of
 from store.polls.providers import WIRE_FORMATS
 from store.polls.providers.wire import Tokens
 from store.polls.schedule import LOCK
@@ -73,7 +75,7 @@ def show_status(session: PollSession, chosen: Sequence[Assistant]) -> bool:
         ]
         is_scheduled = is_held(session.locks / LOCK)
     except OSError as error:
-        faults.append(f"Nothing can be asked, for .locks cannot be used: {error.strerror}.")
+        faults.append(f"{error_in_words(error, data_dir)}.")
     for line in (*(line for lines in statuses for line in lines), *dict.fromkeys(faults)):
         click.echo(line)
     today = rfc3339(session.clock.now())[:10]
@@ -86,6 +88,14 @@ def show_status(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     nobody = "No server polls on schedule; one with POLL_ENABLED=1 would."
     click.echo("A server polls on schedule." if is_scheduled else nobody)
     return not faults and all(len(lines) == 1 for lines in statuses)
+
+
+def error_in_words(error: Exception, directory: Path) -> str:
+    """Return why something was not asked; of a system error, which folder cannot be used."""
+    if not isinstance(error, OSError):
+        return f"{error}"
+    folder = Path(os.path.relpath(error.filename or directory / FOLDER, directory)).parts[0]
+    return f"Nothing can be asked, for {folder} cannot be used: {error.strerror}"
 
 
 def status_of(assistant: Assistant, session: PollSession, state: PollingState) -> list[str]:
@@ -236,7 +246,7 @@ def probe(session: PollSession, assistant: Assistant, state: PollingState) -> tu
             return f"{name}: not asked, for {session.budget.reached(charge.amount, name)}", False
         reply = sender.send(request, charge)
     except (SettingsError, OSError) as error:
-        return f"{error}.", False
+        return f"{error_in_words(error, session.settings.data_dir)}.", False
     if reply is None:
         return f"{name}: not asked; {session.clock.fault() or 'it was stopped'}", False
     if isinstance(reply.outcome, Failure):
