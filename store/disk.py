@@ -79,11 +79,10 @@ def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[N
         BlockingIOError: another one has it, and nobody was to ``wait``.
         OSError: it cannot be opened, or is a link.
     """
-    is_folder = path.is_dir()
-    kind = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT  # NFS locks what may be written
+    kind = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT  # NFS locks what may be written
     handle = os.open(path, kind | os.O_NOFOLLOW, 0o640)
     try:
-        if not is_folder:
+        if kind & os.O_CREAT:  # root may have made it
             give(handle, path.parent)
         operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         fcntl.flock(handle, operation if wait else operation | fcntl.LOCK_NB)
@@ -235,9 +234,9 @@ def append_lines(path: Path, data: bytes) -> None:
         check_regular(handle, path)
         whole = os.pread(handle, os.fstat(handle).st_size, 0).rpartition(b"\n")[0].rstrip(b"\n")
         end = len(whole) + bool(whole)
-        os.ftruncate(handle, end)
-        if not end:
+        if not end:  # root may have made it
             give(handle, path.parent)
+        os.ftruncate(handle, end)
         if os.write(handle, data) < len(data):  # a disk that is nearly full takes a part
             os.ftruncate(handle, end)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

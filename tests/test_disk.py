@@ -1,12 +1,14 @@
 """Files are put in place whole: a reader finds the old bytes or the new ones, never a part."""
 
+import os
 import resource
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from faults import needs_root
 
-from store.disk import atomic_write, locked
+from store.disk import append_lines, atomic_write, locked
 
 
 def test_a_file_is_written_whole_with_its_mode(tmp_path: Path) -> None:
@@ -23,6 +25,16 @@ def test_a_file_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     path.chmod(0o600)
     atomic_write(path, b"two")
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"two", 0o600)
+
+
+@needs_root
+def test_what_root_begins_belongs_to_who_owns_the_folder(tmp_path: Path) -> None:
+    """A service that runs as that user locks with it and appends to it later."""
+    os.chown(tmp_path, 54_321, 12_345)
+    append_lines(tmp_path / "a.jsonl", b"one\n")
+    with locked(tmp_path / ".lock"):
+        owners = {(each.stat().st_uid, each.stat().st_gid) for each in tmp_path.iterdir()}
+    assert owners == {(54_321, 12_345)}
 
 
 def test_a_write_that_fails_names_the_file(tmp_path: Path) -> None:
