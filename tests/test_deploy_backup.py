@@ -235,6 +235,8 @@ def test_a_replica_has_the_history_before_its_proof(tmp_path: Path) -> None:
     unit = Unit(printed(data, "rankings-replica.service"), REPLICA=str(replica))
     for slug in SLUGS:
         (data / "history" / f"{slug}.jsonl").write_text("{}\n")
+    (data / "history").rename(tmp_path / "disk")
+    (data / "history").symlink_to(tmp_path / "disk")  # refused by us, and yet copied
     assert unit.run()[0] == 0
     times = [path.stat().st_ctime_ns for path in (replica / "history").iterdir()]
     assert len(times) == len(SLUGS)
