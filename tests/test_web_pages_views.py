@@ -127,6 +127,11 @@ def test_sample_data_says_so_on_every_page(reader: FlaskClient, directory: Path)
     for path in (*PAGES, "/best/vpn"):
         assert "are invented" in reader.get(path).text, path
         assert "are invented" not in real.get(path).text, path
+    for path in PAGES:
+        described = [
+            client.get(path).text.count('="Sample, invented: ') for client in (reader, real)
+        ]
+        assert described == [2, 0], path
 
 
 def test_a_category_page_shows_how_sure_it_is(reader: FlaskClient) -> None:
@@ -387,6 +392,19 @@ def test_the_rankings_of_a_level_are_listed(
         assert linked == (level in ("clear", "open"))
     assert client.get("/search?level=sure").status_code == 400
     assert client.get("/search?q=tea&level=clear").status_code == 400
+
+
+def test_a_search_says_what_its_hits_are(client: FlaskClient) -> None:
+    """Closest ones where none is sure, ties as ties, and where news stand."""
+    shown = {
+        query: client.get("/search", query_string={"q": query}).text
+        for query in ("how do i sleep better", "vpn", "Pickholt", "mirrado", "what changed today")
+    }
+    no_match = [query for query, text in shown.items() if "No exact match" in text]
+    assert no_match == ["how do i sleep better"]
+    assert "=#1 of 8, Best employee monitoring software" in shown["mirrado"]
+    told = [query for query, text in shown.items() if "what changed</a> in all rankings" in text]
+    assert told == ["what changed today"]
 
 
 def test_how_noisy_assistants_are_is_one_figure_everywhere(client: FlaskClient) -> None:

@@ -270,7 +270,7 @@ def check_names(catalogue: Catalogue, files: Files, history: History) -> Iterato
     snapshot = derive(None, catalogue, history)
     yield from _taken_in(snapshot, files)
     yield from _detached(snapshot, files)
-    yield from _unheard(snapshot, files)
+    yield from _without_effect(snapshot, files)
 
 
 def _taken_in(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
@@ -301,7 +301,7 @@ def _detached(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
         yield files.problem_at(f"products/{slug}.json", ("name",), message, "warning")
 
 
-def _unheard(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
+def _without_effect(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
     """Yield what product files say of names that no answer has, and so changes nothing."""
     spellings = sorted({use.name for use in curation.uses(snapshot.aggregates.values())})
     keys, files_of = set(map(naming.key, spellings)), snapshot.catalogue.products
@@ -309,17 +309,17 @@ def _unheard(snapshot: Snapshot, files: Files) -> Iterator[Problem]:
     for slug, product in files_of.items() if spellings else ():
         texts: dict[JsonPath, str] = {("aliases", i): a for i, a in enumerate(product.aliases)}
         texts |= {} if slug in snapshot.products else {("name",): product.name}
-        unheard = {
+        messages = {
             place: f'no answer names "{text}"{_closest(text, spellings)}'
             for place, text in texts.items()
             if naming.key(text) not in keys
         }
-        unheard |= {
+        messages |= {
             ("not_same_as", i): f'no product is at "{other}"{_closest(other, addresses)}'
             for i, other in enumerate(product.not_same_as)
             if other not in addresses and naming.key(other) not in keys
         }
-        for place, message in unheard.items():
+        for place, message in messages.items():
             yield files.problem_at(f"products/{slug}.json", place, message, "notice")
 
 
