@@ -370,7 +370,7 @@ def _hits(ratings: list[Rating], cut: float, rivals: Sequence[Rating] = ()) -> d
     others = (*ratings, *rivals)
     for rating in ratings:
         points, slug = min(rating.points, 1.0), rating.title.slug
-        least = DEMOTED_KEYWORDS_FROM if rating.query.head else DEMOTED_OTHERS_FROM
+        least = DEMOTED_OTHERS_FROM if rating.query.head is None else DEMOTED_KEYWORDS_FROM
         if points >= least and not rating.is_clear(others):
             points = least + (points - least) / (1 - least) * (MOST_UNSURE - least)
         if points >= cut:
