@@ -156,8 +156,9 @@ def quote_beginning(
         return who if len(leading) == 1 else f"{who}, and {had} ({points})"
     told = [f"{NUMBERS[most]} of {NUMBERS[of]} AI assistants named {leading[0]} first"]
     told += [f"{NUMBERS[most]} {name}" for name in leading[1:]]
-    had = f"the most points, {points}" if is_alone else f"{points} points, as many as any other"
-    return f"{', '.join(told)} and {NUMBERS[own] if own else 'none'} {firsts[0]}, with {had}"
+    had = "the most points" if is_alone else "as many points as any other"
+    own_votes = NUMBERS[own] if own else "none"
+    return f"{', '.join(told)} and {own_votes} {firsts[0]}, which had {had} ({points})"
 
 
 def in_words(date: str) -> str:

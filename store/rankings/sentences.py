@@ -258,8 +258,9 @@ def who_named_first(board: Leaderboard, name: Name) -> str:
     who = ", ".join([who, *(f"{number_in_words(most)} {name(product)}" for product in others)])
     level = level_on_points(board)
     if own < most:
-        had = f"{points} points, as many as any other" if level else f"the most points, {points}"
-        return f"{who} and {number_in_words(own) if own else 'none'} {top_name}, with {had}"
+        had = "as many points as any other" if level else "the most points"
+        own_votes = number_in_words(own) if own else "none"
+        return f"{who} and {own_votes} {top_name}, which had {had} ({points})"
     return f"{who}, and {'no other had more' if level else 'it had the most'} points ({points})"
 
 

@@ -39,7 +39,7 @@ _NEWS = re.compile(
 )
 """Words of who asks for what is new."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_TIME = re.compile(
+_NEWS_FROM = re.compile(
     r"\b(?:(?:(?:since|on|after|from) )?(?P<day>\d{4}-\d\d-\d\d)|"
     r"(?:since|in|after|from) (?:(?:the )?(?P<before>\d\d?)(?:st|nd|rd|th)?(?: of)? )?"
     rf"(?P<month>{MONTH})(?: (?P<after>\d\d?)(?:st|nd|rd|th)?\b)?(?:,? (?P<year>\d{{4}}))?)\b",
@@ -286,7 +286,7 @@ def news_in(query: str, view: View) -> tuple[str, str | None] | None:
     subject, count = _NEWS.subn(r"\1", query)
     if not count:
         return None
-    subject = " ".join(_TIME.sub("", subject).split())
+    subject = " ".join(_NEWS_FROM.sub("", subject).split())
     of_all = _OF_RANKINGS.issuperset(words_of(subject)) and not topic_in(subject, view)
     newest = as_of.newest_day(view.snapshot)
     since = _since(query, date.fromisoformat(newest)) if newest else None
@@ -299,7 +299,7 @@ def _since(query: str, newest: date) -> str | None:
         days = {"day": 1, "week": 7, "month": 31}[span[2].lower()]
         count = int(_COUNTS.get((span[1] or "1").lower(), span[1] or 1))
         return f"{newest - timedelta(days=count * days - 1)}"
-    if not (time := _TIME.search(query)):
+    if not (time := _NEWS_FROM.search(query)):
         return None
     if not time["month"]:
         return time["day"] if is_day(time["day"]) else None
