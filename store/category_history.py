@@ -32,9 +32,10 @@ CLOCK_TOLERANCE = timedelta(minutes=10)
 class PollIndex(Struct, frozen=True):
     """The places of a category's sound polls in its history files, oldest first.
 
-    Damaged lines are not in it, though the chains of the ledger go over them. By position:
-    ``models``, the assistant's present name, ``ids``, the poll's id as a number, ``file``, which of
-    ``files``, ``start`` and ``end`` in bytes, ``line`` from 1; ``withheld``, of some, the reason.
+    Damaged lines are not in it, though the chains of the ledger go over them. Arrays by position:
+    ``models`` (the assistant's present name), ``ids`` (the poll's id as a number), ``file`` (index
+    into ``files``), ``start`` and ``end`` (bytes), ``line`` (from 1). ``withheld`` maps positions
+    of withheld polls to the reasons.
     ``outcomes`` counts polls by model and recorded outcome, ``invented`` those of sample
     assistants.
     ``open_entries`` are those by which lines of open days would be closed.

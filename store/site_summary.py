@@ -71,7 +71,7 @@ class AssistantProfile(Struct, frozen=True):
 
 
 class SiteSummary(Struct, frozen=True, dict=True):
-    """Everything that is over all categories.
+    """The figures that span all categories.
 
     ``models`` are the configured assistants, ``retired`` those only in history;
     ``assistant_maker_keys`` are the key of each assistant's company, by assistant. ``ranked`` is by

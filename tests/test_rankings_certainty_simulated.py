@@ -17,7 +17,7 @@ import pytest
 from conftest import Report
 
 from store.rankings.certainty import Comparison, presence
-from store.rankings.merging import LoggedAnswer, ProductsByRank, RunKey, merged_firsts
+from store.rankings.merging import LoggedAnswer, ProductsByRank, RunKey, merged_winners
 from store.rankings.rounds import LeaderChange, LeaderTracker
 from store.rankings.runs import Run
 
@@ -115,7 +115,7 @@ def year(random: Random, kind: str, *, gaps: bool) -> tuple[bool, bool, dict[int
             if not gaps or week <= 3 or random.random() > 0.1 + 0.25 * number:
                 add(run, week, ask())
         comparison = Comparison(runs, SLUGS)
-        firsts = merged_firsts([next(run.answers).places for run in runs], SLUGS)
+        firsts = merged_winners([next(run.answers).places for run in runs], SLUGS)
         level = comparison.level(firsts[0], tied=len(firsts) > 1)
         wrong |= level == "clear" and firsts[0] != best
         contradicted |= level == "contradicted" and firsts[0] == best
@@ -163,7 +163,8 @@ def test_leader_changes_are_announced_only_where_something_changed(report: Repor
             asks = [assistant(random, taste, noise) for taste in tastes(random)]
             rows = [[ask() for ask in asks] for _ in range(30)]
             raw += sum(
-                merged_firsts(a, SLUGS)[0] != merged_firsts(b, SLUGS)[0] for a, b in pairwise(rows)
+                merged_winners(a, SLUGS)[0] != merged_winners(b, SLUGS)[0]
+                for a, b in pairwise(rows)
             )
             announced += sum(change is not None for change in leaders(rows))
             rounds += len(rows)

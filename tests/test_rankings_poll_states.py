@@ -49,7 +49,7 @@ def test_the_newest_five_answers_are_kept() -> None:
     polls = [answered("A", ["X"], at(hour)) for hour in range(1, 7)]
     state = poll_states([*polls, failed("A", at=at(8)), answered("A", ["X"], at(9))])["A"]
     assert state.answer_times == (at(3), at(4), at(5), at(6), at(9))
-    assert (state.of_version, state.answered_at) == (5, at(9))
+    assert (state.answers_of_version, state.answered_at) == (5, at(9))
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_the_newest_five_answers_are_kept() -> None:
 def test_answers_of_one_version_are_counted(served: list[str | None], expected: int) -> None:
     """Those in a row that the newest served model gave; an unnamed model is one, too."""
     polls = [answered("A", ["X"], at(n), served_model=name) for n, name in enumerate(served)]
-    assert poll_states(polls)["A"].of_version == expected
-    assert poll_states([*polls, failed("A", at=at(9))])["A"].of_version == expected
+    assert poll_states(polls)["A"].answers_of_version == expected
+    assert poll_states([*polls, failed("A", at=at(9))])["A"].answers_of_version == expected
 
 
 def test_polls_are_counted_by_utc_day() -> None:

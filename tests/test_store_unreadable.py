@@ -203,6 +203,16 @@ def test_lines_of_today_that_vanish_are_missed(app: Flask, store: Store, data: P
     assert client.get("/healthz").get_json()["status"] == "ok"
 
 
+def test_a_present_verdict_reads_no_history(tmp_path: Path) -> None:
+    """Else a ranking whose file shrank would be refused where nobody has asked for it before."""
+    polls = [answered("A", ["X"]), answered("B", ["X"], "2026-11-03T06:00:00Z")]
+    app = app_over(write_data(tmp_path, models="AB", polls=polls))
+    file = tmp_path / "history" / FILE
+    file.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
+    app.extensions["store"].reload()
+    assert app.test_client().get(BEST).status_code == 200
+
+
 def test_pages_of_a_broken_history_show_what_is_known(app: Flask, store: Store, data: Path) -> None:
     """A ranking without what is new in it, a product without these answers, which it says."""
     poll_elsewhere(data)

@@ -87,6 +87,7 @@ def show_status(session: PollSession, chosen: Sequence[Assistant]) -> bool:
     click.echo(f"Spent today: {spent:.2f}{of} USD{more if round(unknown, 2) else ''}.")
     nobody = "No server polls on schedule; one with POLL_ENABLED=1 would."
     click.echo("A server polls on schedule." if is_scheduled else nobody)
+    # Each line after an assistant's first is something that needs a person.
     return not faults and all(len(lines) == 1 for lines in statuses)
 
 

@@ -86,7 +86,7 @@ def lacking(site: Site, state: PairState | None, now: datetime | None = None) ->
 
     The next one is taken to come from the same served model.
     """
-    taken, of_version = series_length(site, state, now), state.of_version if state else 0
+    taken, of_version = series_length(site, state, now), state.answers_of_version if state else 0
     of_round, at_first = site.samples_per_round - taken, site.samples_at_first - of_version
     return min(most_answers(site) - taken, max(of_round, at_first))
 
@@ -240,7 +240,7 @@ class PollingReader:
         return under_present_names(polls, catalogue.former_names)
 
     def usd_on(self, day: str) -> dict[str, float]:
-        """Return what each assistant's polls of a UTC day cost, by category as last read."""
+        """Return what each assistant's polls cost on a UTC day, as each category was last read."""
         kept = tuple(self._states.values())  # another assistant's thread may add to them meanwhile
         return usd_on(day, (states.ever for _, states in kept))
 

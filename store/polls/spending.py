@@ -150,7 +150,7 @@ def stored_spending(directory: Path, day: str) -> Counter[str]:
 class Budget:
     """The money that may still be spent: by all processes in a UTC day, and by this run.
 
-    ``parts`` are the assistants' shares of both limits, by name, so that none is asked at the cost
+    ``parts`` are the assistants' shares of each limit, by name, so that none is asked at the cost
     of another; one without a share may use the whole. The day's sums stand in a file, changed under
     a lock, and are never taken to be less than what is ``recorded`` of a day by assistant: in
     history, and reserved by open batches. What a killed process had reserved stays taken that day.

@@ -108,8 +108,8 @@ def write(home: Directory, source: Source) -> Written:
     return Written(written, is_new=True, head=head, basis=basis)
 
 
-# `flask verify` makes a dataset again with this, and knows of it only what its manifest says: what
-# decides which files there are must stand there, and in the basis of `write`.
+# `flask verify` makes a dataset again with this, and knows of it only what its manifest says:
+# whatever decides which files there are must be in the manifest, and in the `basis` of `write`.
 class Draft:
     """A dataset that is being written in a folder of its own.
 

@@ -113,7 +113,7 @@ def problems(directory: Path) -> list[Problem]:
 
 CARD, PACKAGE = "README.md", "datapackage.json"
 DESCRIPTIONS = (CARD, PACKAGE)
-"""The files that describe a dataset."""
+"""The files that ``documents`` makes; the dataset, its page and ``flask verify`` follow them."""
 MEDIA_TYPES = {
     ".parquet": "application/vnd.apache.parquet",
     ".csv": "text/csv",

@@ -53,7 +53,7 @@ class Bucket:
         return TreeManifest({}, {}), ""
 
     def upload(self, before: TreeManifest, manifest: TreeManifest, tree: Path, basis: str) -> int:
-        """Write what changed, delete what is gone; return how many objects were written."""
+        """Write what changed, delete what is gone; return how many answers were written."""
         old, new = before.files, manifest.files
         paths = [path for path, file in new.items() if old.get(path) != file]
         paths.sort(key=lambda path: (path in LISTS, new[path].type.startswith("text/html")))

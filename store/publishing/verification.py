@@ -28,7 +28,7 @@ MAX_OPEN_BYTES = 64 << 20
 """Bytes of all lines of open days at most; of closed days the ledger says how many there are."""
 MAX_FILE_BYTES = 1 << 30
 """Bytes of any other file at most."""
-LAST = (manifest.MANIFEST, trees.TREE_MANIFEST, "README.md", "datapackage.json", SUMS)
+LAST = (manifest.MANIFEST, trees.TREE_MANIFEST, *manifest.DESCRIPTIONS, SUMS)
 """Files that differ wherever another one does, so they are compared last."""
 
 

@@ -100,7 +100,9 @@ class Leaderboard(Struct, frozen=True, dict=True):
     def rounds(self) -> tuple[Round, ...]:
         """The days with answers, oldest first."""
         models = (*self.models, *self.missing)
-        return tuple(rounds.follow(self.log, self.category.question, models, self.site, self.slugs))
+        return tuple(
+            rounds.replay_rounds(self.log, self.category.question, models, self.site, self.slugs)
+        )
 
     @cached_property
     def leader_changes(self) -> tuple[LeaderChange, ...]:

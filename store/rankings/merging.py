@@ -243,7 +243,7 @@ def _days_before(time: str, days: int) -> str:
     return rfc3339(dt.datetime.fromisoformat(time) - dt.timedelta(days))
 
 
-def merged_firsts(
+def merged_winners(
     answers: Iterable[ProductsByRank], slugs: Mapping[ProductId, str]
 ) -> tuple[ProductId, ...]:
     """Return the #1 of the merged ranking of some answers, and what is truly tied with it.
@@ -296,7 +296,7 @@ def merit(ranks: Iterable[int]) -> tuple[int, ...]:
     Score, appearances, then #1s, #2s … #5s, each negative; products of equal merit are truly tied.
     Merits of several answers add up element by element.
     """
-    # Of one product alone: what has to know the others belongs in `merge` and `merged_firsts`.
+    # Of one product alone: what has to know the others belongs in `merge` and `merged_winners`.
     listed = list(ranks)
     score = sum(map(points, listed))
     return (-score, -len(listed), *[-listed.count(place) for place in range(1, PLACES + 1)])

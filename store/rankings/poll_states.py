@@ -62,10 +62,10 @@ class PairState(Struct, frozen=True, gc=False):
 
     ``failed_at`` are the times of the failures since the last answer, but for those that we
     interrupted. ``answer_times`` are those of the five newest answers, oldest first; the last
-    ``of_version`` of them are of one served model. ``sent_at`` is when the request for the newest
-    answer was sent, if known. ``cooldown`` is the newest pause that a poll called for. On the UTC
-    day of the last poll there were ``polls_that_day``, which cost ``usd``. ``polls`` counts all,
-    ``successes`` the answers among them, the earliest at ``first_answer``.
+    ``answers_of_version`` of them are of one served model. ``sent_at`` is when the request for the
+    newest answer was sent, if known. ``cooldown`` is the newest pause that a poll called for. On
+    the UTC day of the last poll there were ``polls_that_day``, which cost ``usd_that_day``.
+    ``polls`` counts all, ``successes`` the answers among them, the earliest at ``first_answer``.
     """
 
     polled_at: str
@@ -74,7 +74,7 @@ class PairState(Struct, frozen=True, gc=False):
     failed_at: tuple[str, ...]
     answer_times: tuple[str, ...]
     sent_at: datetime | None
-    of_version: int
+    answers_of_version: int
     polls_that_day: int
     usd_that_day: float
     polls: int
@@ -146,7 +146,7 @@ def poll_states(polls: Iterable[Poll]) -> dict[str, PairState]:
 def usd_on(day: str, categories: Iterable[Mapping[str, PairState]]) -> dict[str, float]:
     """Return what each assistant's polls cost in US dollars on a UTC day.
 
-    Complete for the newest day alone: a state has the costs of its last poll's day. A poll whose
+    Complete only for the newest day: a state has just the cost of its last poll's day. A poll whose
     cost is unknown counts as nothing.
     """
     usd: dict[str, float] = {}
@@ -206,7 +206,7 @@ def _state(polls: Sequence[Poll]) -> PairState:
         failed_at=tuple(p.polled_at for p in reversed(failures) if p.failure != "interrupted"),
         answer_times=tuple(poll.polled_at for poll in reversed(answers)),
         sent_at=_sent_at(answers[0]) if answers else None,
-        of_version=sum(1 for _ in version),
+        answers_of_version=sum(1 for _ in version),
         polls_that_day=len(that_day),
         usd_that_day=sum(poll.usage.usd or 0 for poll in that_day if poll.usage),
         polls=len(polls),

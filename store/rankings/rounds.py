@@ -1,4 +1,4 @@
-"""Rounds: the #1 and its level as of every day with answers; when another leads; our own record.
+"""Rounds: the #1 and its level as of every day with answers; changes of leader; our own record.
 
 The raw #1 changes in 28 to 61 of 100 simulated rounds without any real change; a leader that must
 be ahead of every other product by more than chance, in 0.1 at most. That is slow: where no change
@@ -16,7 +16,7 @@ from store.rankings.merging import (
     LoggedAnswer,
     RunKey,
     Wordings,
-    merged_firsts,
+    merged_winners,
     standing_wording,
 )
 from store.rankings.names import ProductId
@@ -45,34 +45,34 @@ class LeaderChange(Struct, frozen=True):
 class Round(Struct, frozen=True):
     """A UTC day with answers: the #1 at its end, its level, the change of leader if there was one.
 
-    ``firsts`` are the #1 and what was tied with it. ``question`` is the wording that the ranking
+    ``winners`` are the #1 and what was tied with it. ``question`` is the wording that the ranking
     answers, ``instruments`` what each counted assistant was asked with.
     """
 
     date: str
     question: str
     instruments: Mapping[str, str | None]
-    firsts: tuple[ProductId, ...]
+    winners: tuple[ProductId, ...]
     level: Level
     leader_change: LeaderChange | None
 
     @property
     def first(self) -> ProductId:
         """The #1; of those that are tied the first by slug."""
-        return self.firsts[0]
+        return self.winners[0]
 
 
-def follow(
+def replay_rounds(
     log: AnswerLog,
     question: str,
     models: Sequence[str],
     site: Site,
     slugs: Mapping[ProductId, str],
 ) -> Iterator[Round]:
-    """Yield the rounds of a category, oldest first; ``question`` is the present wording.
+    """Replay a category's answers; yield its rounds, oldest first.
 
-    The log does not show where history was lost: days before an accepted loss are told by what is
-    left of them.
+    ``question`` is the present wording. The log does not show where history was lost: rounds before
+    an accepted loss rest on the lines that are left.
     """
     wordings: Wordings[LoggedAnswer] = Wordings(question)
     runs: dict[tuple[str, str], Run] = {}
@@ -92,19 +92,19 @@ def follow(
         if standing is None:
             continue
         places = {answer.model: answer.answer.places for answer in standing.answers}
-        firsts = merged_firsts(places.values(), slugs)
+        winners = merged_winners(places.values(), slugs)
         current = {model: runs[standing.question, model] for model in places}
         comparison = Comparison(list(current.values()), slugs)
-        level = comparison.level(firsts[0], tied=len(firsts) > 1)
+        level = comparison.level(winners[0], tied=len(winners) > 1)
         # Leaders of another question are another succession.
         leader = leaders.setdefault(standing.question, LeaderTracker())
         change = leader.next(date, current, comparison)
         instruments = {answer.model: answer.answer.key.instrument for answer in standing.answers}
-        yield Round(date, standing.question, instruments, firsts, level, change)
+        yield Round(date, standing.question, instruments, winners, level, change)
 
 
 def first_place_change(rounds: Sequence[Round], since: str) -> tuple[Round, Round] | None:
-    """Return the last round before a UTC day and the newest one since, if no #1 of that is left.
+    """Return the last round before a UTC day and the newest one, if they have no #1 in common.
 
     Others come first by chance, too. Only rounds of the same assistants that answer one question,
     asked in the same way, are compared.
@@ -114,7 +114,7 @@ def first_place_change(rounds: Sequence[Round], since: str) -> tuple[Round, Roun
         return None
     now = rounds[-1]
     is_comparable = (before.question, before.instruments) == (now.question, now.instruments)
-    return (before, now) if is_comparable and {*before.firsts}.isdisjoint(now.firsts) else None
+    return (before, now) if is_comparable and {*before.winners}.isdisjoint(now.winners) else None
 
 
 class TrackRecord(Struct, frozen=True):

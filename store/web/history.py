@@ -24,7 +24,7 @@ POLL_COLUMNS = (
 
 
 class PollRecord(JsonObject, frozen=True, kw_only=True):
-    """One poll: a line of the history file, as it stands there."""
+    """One poll: its line of history; of a withheld one, what is published in its place."""
 
     v: Literal[1]
     id: Annotated[
@@ -105,7 +105,8 @@ def get_history(view: View, query: HistoryQuery) -> Result[Polls]:
     """The poll history of a category.
 
     Every poll, newest first, failed ones included. A record is the line of the history
-    file as it stands. A category that is gone keeps its history.
+    file as it stands, but for the texts of one that is withheld. A category that is gone
+    keeps its history.
     """
     slug, model = query.slug, lookup.model_parameter(view, query.model)
     index = view.snapshot.poll_indexes.get(slug)

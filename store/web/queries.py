@@ -23,7 +23,10 @@ from store.web.errors import Moved, ParameterError, Refused
 from store.web.shapes import doc
 
 MAX_QUERY = 200
-"""Characters of a query or a name; search reads `words.LONGEST_TEXT` and `query.MOST_WORDS`."""
+"""Most characters of a query or a name.
+
+Search cuts any text at ``words.LONGEST_TEXT`` characters and ``query.MOST_WORDS`` words.
+"""
 DEFAULT_HITS = 10
 """Hits of each kind where no limit is given."""
 MOST_UNKNOWN = 10
@@ -288,8 +291,8 @@ def from_address(
 ) -> Q:
     """Return the query of an address: its variables and parameters.
 
-    ``refuses_unknown`` refuses parameters that it does not have; else others may add to a link what
-    they like.
+    With ``refuses_unknown`` a parameter that the query does not have is refused; without, it is
+    ignored, since others add their own to links.
 
     Raises:
         Refused: something is missing, malformed, unknown or given twice.

@@ -73,7 +73,7 @@ SECURITY_HEADERS = {
 
 
 class FinalResponse(Response):
-    """A response whose headers are final: Werkzeug need not look at them again."""
+    """A response whose headers Werkzeug sends as they are; hooks may still add some."""
 
     default_mimetype = None
 

@@ -152,8 +152,8 @@ def _add_request_hooks(
 
     @app.after_request
     def finish(response: Response) -> Response:
-        """Give what did not come from a ``Body`` its security headers; show errors as pages."""
-        if isinstance(response, FinalResponse):
+        """Give responses that are not final their security headers; show errors as pages."""
+        if isinstance(response, FinalResponse):  # they have them already
             return response
         if isinstance(response, ProblemResponse) and is_for_people(request, by_name):
             response.set_data(error_page(g.view, response.refused))

@@ -229,7 +229,10 @@ def get_changes(view: View, query: ChangesQuery) -> ChangeList:
 
 
 def change_list(view: View, query: ChangesQuery, most: int) -> ChangeList:
-    """Return the newest changes that a query asks for, so many of each kind at most."""
+    """Return the newest changes that a query asks for.
+
+    They are at most ``most`` of assistants and of leaders, and all of first places.
+    """
     summary, slugs, since = view.snapshot.summary, _slugs(view, query), query.since or ""
     matches = [
         change
@@ -268,8 +271,8 @@ def first_place_changes(
         FirstPlaceChange(
             slug=board.slug,
             title=board.category.title,
-            from_=listed([view.name(product) for product in before.firsts]),
-            to=listed([view.name(product) for product in now.firsts]),
+            from_=listed([view.name(product) for product in before.winners]),
+            to=listed([view.name(product) for product in now.winners]),
             from_date=before.date,
             to_date=now.date,
             level=board.certainty.level,

@@ -27,7 +27,7 @@ TOP = 3
 """First places of a category that a hit of ``search_best`` names; its record has them all."""
 NEWEST_CHANGES, MOST_FIRST_PLACES = 10, 20
 NEWS = ("changes", "leaders", "firstPlaces", "total", "lastChecked")
-"""Members of the list of changes that ``search_best`` has, too, if news is asked for."""
+"""Members of ``ChangeList`` that ``search_best`` has, too, if news is asked for."""
 READ_ONLY = {
     "readOnlyHint": True,
     "destructiveHint": False,

@@ -22,6 +22,7 @@ PAGES = (
     "", "topics", "search", "compare", "models", "changes", "mentions", "labs", "methodology",
     "data", "docs",
 )  # fmt: skip
+"""Paths of the pages without a slug that the site map lists."""
 
 
 @page("/sitemap.xml", "sitemap.xml", media_type="application/xml; charset=utf-8")
