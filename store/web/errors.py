@@ -46,7 +46,7 @@ _OF_STATUS = {status: code for code, (status, _) in CODES.items()}
 _DETAILS = {
     404: "There is nothing at this address. /api/v1/README.md lists what there is; slugs are "
     "resolved through /api/v1/search?q=.",
-    405: "This service is read-only; Allow names the methods that this address takes.",
+    405: "This address does not take this method: Allow names those that it takes.",
     500: "Something went wrong on our side; it has been logged.",
 }
 
