@@ -120,12 +120,10 @@ class Doubt:
         if self.level == "clear":
             who = "it" if is_most_named else self.name(self.firsts[0])
             return f"; {who} led by more than chance {self.over}"
-        level = f"; chance may have put {self.name(self.firsts[0])} before {some(self.rivals)}"
-        return (
-            level
-            if is_level
-            else (f"; its lead over {some(self.rivals)} was too small to rule out chance")
-        )
+        first, rivals = self.name(self.firsts[0]), some(self.rivals)
+        lead = "its lead" if is_most_named else f"the lead of {first}"
+        small = f"{lead} over {rivals} was too small to rule out chance"
+        return f"; {f'chance may have put {first} before {rivals}' if is_level else small}"
 
 
 def _by_cause(group: tuple[int, str]) -> tuple[int, str]:
@@ -154,9 +152,12 @@ def quote_beginning(
         who = f"{NUMBERS[own]} of {NUMBERS[of]} AI assistants named {firsts[0]} first"
         had = "it had the most points" if is_alone else "no other had more points"
         return who if len(leading) == 1 else f"{who}, and {had} ({points})"
+    had = "the most points" if is_alone else "as many points as any other"
+    if most == 1 and not own:
+        different = f"{NUMBERS[of]} AI assistants named different products first"
+        return f"{different}, none {firsts[0]}, which had {had} ({points})"
     told = [f"{NUMBERS[most]} of {NUMBERS[of]} AI assistants named {leading[0]} first"]
     told += [f"{NUMBERS[most]} {name}" for name in leading[1:]]
-    had = "the most points" if is_alone else "as many points as any other"
     own_votes = NUMBERS[own] if own else "none"
     return f"{', '.join(told)} and {own_votes} {firsts[0]}, which had {had} ({points})"
 

@@ -547,6 +547,8 @@ def test_news_of_a_topic_a_day_and_a_month(client: FlaskClient) -> None:
         assert (answer["total"], answer["changes"]) == (listed["total"], listed["changes"][:10])
         assert answer["firstPlaces"] == first_places_in(listed)
     text = text_of(client, "search_best", q="what changed since yesterday")
+    assert "The time was not understood: give a day as YYYY-MM-DD." in text
+    text = text_of(client, "search_best", q="what changed in VPN")
     assert "These changes are of all times; to ask since a day, give it as YYYY-MM-DD." in text
     text = text_of(client, "search_best", q="what changed in VPN since Oct")
     assert "first place in Best VPN since 2026-10-01, newest first:" in text

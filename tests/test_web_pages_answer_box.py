@@ -265,6 +265,6 @@ def test_a_level_is_told_of_the_ranking_that_it_is_of(app: Flask) -> None:
         assert ("likely place" in line) == is_ranged
     assert any(entry["place"] > 1 and entry["range"] for entry in record["entries"])
     assert "Who names what first" in client.get("/best/free-vpn").text
-    said = "Zampino Play is ahead of it by more than chance, though not of Gribbel Meadow and Hound"
+    said = "Zampino Play is ahead of it by more than chance, but not of Gribbel Meadow and Hound"
     assert said in client.get("/best/dog-food").text
     assert "how sure we are rests on all 24 that can be compared." in client.get("/best/vpn").text

@@ -163,7 +163,7 @@ def test_damage_is_told_where_people_look(
 
 def test_feeds_name_the_heads_and_the_root(data: Path, reader: FlaskClient) -> None:
     """Whoever follows changes has a root over all lines, and learns where the proof is."""
-    address = "https://rankings.example/data"
+    address = "https://rankings.example/methodology#check"
     root = json.loads((data / "dataset/current/dataset.json").read_bytes())["present"]["root"]
     atom, feed = (reader.get(f"/feeds/changes.{kind}").text for kind in ("atom", "json"))
     assert f'href="{address}"' in atom

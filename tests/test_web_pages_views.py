@@ -357,8 +357,8 @@ def test_a_category_page_says_how_sure_it_is(tmp_path: Path) -> None:
     page = client.get("/best/crm-software").text
     assert '<span class="pill sure">Clear lead</span>' in page
     assert (
-        "name it first now. It came first in 20 of the last 20 answers, too often to be chance."
-        in page
+        "name it first now. It came first in 20 of the last 20 answers; on points it leads by "
+        "more than chance." in page
     )
     assert 'aria-label="Y: now 1, likely 1 to 1"' in page
     assert ">9 September 2026</time></a>: A changed from old to new." in page

@@ -239,14 +239,18 @@ def who_named_first(board: Leaderboard, name: Name) -> str:
         tied = some([name(product) for product in board.winners], MOST_TIED, NAMED_OF_MORE)
         who = f"{number_in_words(of)} AI assistant{'' if of == 1 else 's'}"
         return f"{who} put {tied} level at the top with {points} points each"
-    if of == 1:
-        return f"the only AI assistant {counted_clause(board)} named {top_name} first"
     votes = board.votes
     own, most = votes[top.product], max(votes.values())
     if own == of:
+        counted = f" {counted_clause(board)}" if board.missing or of == 1 else ""
         everybody = "both" if of == BOTH else f"all {number_in_words(of)}"
-        who = f" {counted_clause(board)}" if board.missing else ""
-        return f"{everybody} AI assistants{who} named {top_name} first"
+        who = f"{everybody} AI assistants" if of > 1 else "the only AI assistant"
+        return f"{who}{counted} named {top_name} first"
+    level = level_on_points(board)
+    had = f"{'as many points as any other' if level else 'the most points'} ({points})"
+    if not own and most == 1:
+        different = f"{number_in_words(of)} AI assistants named different products first"
+        return f"{different}, none {top_name}, which had {had}"
     # Who is named first by more assistants comes first in the sentence, too.
     leading = [entry.product for entry in board.entries if votes[entry.product] == most]
     first, *others = leading if own < most else [top.product]
@@ -256,11 +260,9 @@ def who_named_first(board: Leaderboard, name: Name) -> str:
     if leading == [top.product]:
         return who
     who = ", ".join([who, *(f"{number_in_words(most)} {name(product)}" for product in others)])
-    level = level_on_points(board)
     if own < most:
-        had = "as many points as any other" if level else "the most points"
         own_votes = number_in_words(own) if own else "none"
-        return f"{who} and {own_votes} {top_name}, which had {had} ({points})"
+        return f"{who} and {own_votes} {top_name}, which had {had}"
     return f"{who}, and {'no other had more' if level else 'it had the most'} points ({points})"
 
 
@@ -279,13 +281,13 @@ def _certainty_in_quote(board: Leaderboard, name: Name) -> str:
         return f", though {over} {name(sure.ahead_of_first[0])} came out ahead"
     if len(firsts) > 1:
         return f"; {over} they could not be told apart"
+    top, is_most_named = name(firsts[0]), board.votes[firsts[0]] == max(board.votes.values())
     if sure.level == "open":
-        lead = f"its lead over {some(rivals)} was too small to rule out chance"
-        level = f"chance may have put {name(board.entries[0].product)} before {some(rivals)}"
-        return f"; {level if level_on_points(board) else lead}"
-    is_most_named = board.votes[firsts[0]] == max(board.votes.values())
-    who = "it" if is_most_named else name(firsts[0])
-    return f"; {who} led by more than chance {over}"
+        lead = "its lead" if is_most_named else f"the lead of {top}"
+        small = f"{lead} over {some(rivals)} was too small to rule out chance"
+        level = f"chance may have put {top} before {some(rivals)}"
+        return f"; {level if level_on_points(board) else small}"
+    return f"; {'it' if is_most_named else top} led by more than chance {over}"
 
 
 def product_verdict(

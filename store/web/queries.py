@@ -431,7 +431,9 @@ def _unknown(names: Iterable[str], parameters: Sequence[str]) -> list[ParameterE
         # Strangers choose the name: not all of it is shown.
         errors.append(ParameterError(parameter=name[:50], detail=detail))
     if rest := named[MOST_UNKNOWN:]:
-        others = f", nor are {len(rest) - 1:,} others" if rest[1:] else ""
+        others = ("", ", nor is 1 other", f", nor are {len(rest) - 1:,} others")[
+            min(len(rest), 3) - 1
+        ]
         detail = f"is not a parameter here{others}."
         errors.append(ParameterError(parameter=rest[0][:50], detail=detail))
     return errors

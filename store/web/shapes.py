@@ -279,7 +279,7 @@ class ProductRecord(JsonObject, frozen=True, kw_only=True, rename=None):  # best
     name: str
     domain: str | None
     verdict: VerdictSentence | None
-    best_rank: Annotated[int, doc("Best rank anywhere; 0 on no leaderboard.", ge=0)]
+    best_rank: Annotated[int, doc("Best rank anywhere, ties broken; 0 on no leaderboard.", ge=0)]
     categories: Annotated[int, doc("Number of leaderboards it appears on.", ge=0)]
     entries: Annotated[list[ProductEntry], doc("One per leaderboard, best first.")]
     page: Page

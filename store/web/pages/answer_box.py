@@ -193,23 +193,24 @@ def _clear(board: Leaderboard, firsts: Counter[ProductId], when: str) -> str:
         why = "It leads on points by more than chance: second to fifth places count, too."
         return f"{why} {_votes(board, when)}; {often}."
     others = max((n for p, n in firsts.items() if p != first), default=0)
-    rest = f", and no other product in more than {number_in_words(others)}" if others else ""
-    often = f"It came first in {firsts[first]} of the last {answers} answers"
-    return f"{_votes(board, when)}. {often}, too often to be chance{rest}."
+    rest = f" and no other product in more than {number_in_words(others)}" if others else ""
+    often = f"It came first in {firsts[first]} of the last {answers} answers{rest}"
+    return f"{_votes(board, when)}. {often}; on points it leads by more than chance."
 
 
 def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
     """Return what the latest answers say, and what all of them say against it."""
     first = listed([name(product) for product in board.winners])
-    latest = f"The latest answers put {first} first, but"
+    latest, but = f"The latest answers put {first} first, but", "though"
     if board.votes.keys().isdisjoint(board.winners):
+        but = "but"
         latest = f"{first} has the most points in the latest answers, though none names it first;"
     rival, answers = board.certainty.ahead_of_first[0], firsts.total()
     ahead = "is ahead of it by more than chance"
     comparison = Comparison(list(board.runs().values()), board.slugs)
     others = [p for p in board.certainty.contenders if p != rival]
     if level := [name(p) for p in others if not comparison.is_ahead(rival, p)]:
-        ahead += f", though not of {some(level)}"
+        ahead += f", {but} not of {some(level)}"
     if 2 * firsts[rival] > answers:
         often = f"came first in {firsts[rival]} of the last {answers}"
         return f"{latest} {name(rival)} {often} and {ahead}."

@@ -44,7 +44,7 @@ def changes_atom(view: View, query: FeedQuery) -> dict[str, Any]:
     return {
         **_changes(view, query, "feeds/changes.atom"),
         "id": identity("feed", "changes"),
-        "proof": view.at.page("data"),
+        "proof": view.at.page("methodology#check"),
         "answered": max(filter(None, answered), default=NEVER),
     }
 
@@ -72,8 +72,8 @@ def _changes(view: View, query: FeedQuery, path: str) -> dict[str, Any]:
     present = view.snapshot.provisional_head
     return {
         "title": f"{view.site.name}: changes of a #1",
-        "subtitle": "When an assistant’s #1 for a category becomes another product. The proof over "
-        f"all polls: {view.at.page('data')}. Now {present.lines:,} lines, "
+        "subtitle": "When an assistant’s #1 for a category becomes another product. How to check "
+        f"all polls: {view.at.page('methodology#check')}. Now {present.lines:,} lines, "
         f"{present.closed:,} of them of closed days, have the root {present.root}",
         "page": view.at.page("changes"),
         **_page_of(view, query, view.snapshot.summary.changes, view.at.page(path)),

@@ -76,7 +76,7 @@ def _front_runners(board: Leaderboard, view: View) -> str:
         return listed([view.name(product) for product in board.winners])
     leader = view.name(board.entries[0].product)
     if board.certainty.level == "contradicted":
-        return f"{leader} now, {view.name(board.certainty.ahead_of_first[0])} before"
+        return f"{leader} now, {view.name(board.certainty.ahead_of_first[0])} over all answers"
     if board.certainty.level != "open":
         return leader
     if len(contenders) == 2:  # noqa: PLR2004 - one or the other

@@ -81,6 +81,7 @@ def badge(view: View, query: BadgeQuery) -> bytes:
     sample, invented = ("sample: ", ", invented data") if view.site.sample else ("", "")
     label = fitted(f"{sample}{board.category.subject}", 1, MOST_LABEL * USUAL_WIDTH)
     standing = _standing(board, entry) if entry else "not ranked"
+    place, _, sure = standing.partition(" \N{MIDDLE DOT} ")
     name = fitted(product.name, 1, MOST_NAME * USUAL_WIDTH)
     message = f"{name} {standing} · {board.updated}"
     # A colour says how sure a #1 is; other places have none.
@@ -93,7 +94,7 @@ def badge(view: View, query: BadgeQuery) -> bytes:
         colour=LEVEL_COLOURS[board.certainty.level] if is_first else _PLAIN,
         widths=[round(width(text, BADGE_TEXT)) for text in (label, message)],
         alt=(
-            f"{product.name} {standing.replace(' ·', ',')} for {board.category.subject}, "
+            f"{product.name} {place} for {board.category.subject}{sure and f', {sure}'}, "
             f"{day_in_words(board.updated)} ({view.site.name}{invented})"
         ),
     )

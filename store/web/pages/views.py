@@ -9,6 +9,7 @@ from store.rankings import sentences
 from store.rankings.certainty import Level
 from store.rankings.experiments import track_record_sentence
 from store.rankings.leaderboards import Leaderboard, leader_changes
+from store.search import SURE
 from store.web import listings, lookup, trends
 from store.web.errors import ParameterError, Refused
 from store.web.pages import category, comparisons, discovery, home, products
@@ -132,12 +133,14 @@ def search(view: View, query: SearchPageQuery) -> dict[str, Any]:
     hits = view.search(query.q, DEFAULT_HITS)
     results = search_results(query.q, hits, view)
     pair = lookup.compared_products(query.q, view)
+    is_sure = any(hit.match in SURE for hit in (*hits.categories, *hits.brands))
     is_exact = any(hit.match == "exact" for hit in results.categories)
     unknown = [] if pair or is_exact else lookup.unknown_names(query.q, view)
     return {
         "results": results,
         "pair": pair,
         "unknown": unknown,
+        "is_sure": is_sure,
         "news": lookup.news_in(query.q, view) is not None,
         "may_be_kept": hits.is_final,
     }
