@@ -431,9 +431,10 @@ def _unknown(names: Iterable[str], parameters: Sequence[str]) -> list[ParameterE
         # Strangers choose the name: not all of it is shown.
         errors.append(ParameterError(parameter=name[:50], detail=detail))
     if rest := named[MOST_UNKNOWN:]:
-        others = ("", ", nor is 1 other", f", nor are {len(rest) - 1:,} others")[
-            min(len(rest), 3) - 1
-        ]
-        detail = f"is not a parameter here{others}."
+        others = len(rest) - 1
+        more = (
+            f", nor {'is 1 other' if others == 1 else f'are {others:,} others'}" if others else ""
+        )
+        detail = f"is not a parameter here{more}."
         errors.append(ParameterError(parameter=rest[0][:50], detail=detail))
     return errors
