@@ -288,7 +288,8 @@ def test_a_torn_last_line_is_no_line(copy: Path, name: str) -> None:
     """A power cut leaves one, until the next is added; in a closed day it is a line too few."""
     lines, answers = lines_in(copy, name), lines_in(copy, HELP)
     put(copy, name, [*lines, b'{"v":1,"id":"0123'])
-    assert re.search(r"withheld, 1 unfinished record; root", verify(copy))
+    file = name.removeprefix("proof/")
+    assert f"withheld, 1 unfinished record ({file}); root" in verify(copy)
     put(copy, name, [*lines, b"\n"])
     assert "unfinished" not in verify(copy)
     put(copy, HELP, [*answers[:-1], answers[-1][:-2]])

@@ -3,7 +3,6 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -126,10 +125,12 @@ def problems_in(directory: Path) -> Iterator[Problem]:
     names = Names(catalogue.products)
     yield from name_clashes(names, files)
     yield from manifest.problems(directory)
-    with suppress(OSError):  # `flask poll` says what cannot be read
+    try:
         for name in BatchFiles(directory).owners_gone(catalogue):
             message = f'"{name}" {HAS_OPEN_BATCH} and {NOT_LISTED}'
             yield Problem("models.json", 1, 1, message, "warning")
+    except OSError as error:
+        yield Problem("batches", 1, 1, f"cannot be looked into: {error.strerror}")
     yield from checks.check_catalogue(catalogue, files)
     yield from searching.remarks(directory, catalogue)
     history, now = History(directory / "history"), datetime.now(UTC)
@@ -164,6 +165,7 @@ def unrecordable(directory: Path, history: History, site: Site, now: datetime) -
         places += [Path(home, name) for name in names if name.endswith((".jsonl", ".lock"))]
     paths = [path for path in dict.fromkeys(places) if not os.access(path, os.W_OK)]
     if names := [os.path.relpath(path, directory) for path in paths]:
+        names = ["the data directory" if name == "." else name for name in names]
         message = (
             f"this user cannot write {some(names, _PLACES_SHOWN)}, so that polls are not "
             "recorded: is it mounted read-only, or another user's?"

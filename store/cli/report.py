@@ -4,7 +4,6 @@ Also the one tiny question that shows whether an assistant can be reached.
 """
 
 import math
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -93,10 +92,12 @@ def show_status(session: PollSession, chosen: Sequence[Assistant]) -> bool:
 
 def error_in_words(error: Exception, directory: Path) -> str:
     """Return why something was not asked; of a system error, which folder cannot be used."""
-    if not isinstance(error, OSError):
+    if not isinstance(error, OSError) or not error.strerror:
         return f"{error}"
-    folder = Path(os.path.relpath(error.filename or directory / FOLDER, directory)).parts[0]
-    return f"Nothing can be asked, for {folder} cannot be used: {error.strerror}"
+    place = Path(error.filename or directory / FOLDER)
+    if place.is_relative_to(directory) and place != directory:
+        place = Path(place.relative_to(directory).parts[0])
+    return f"Nothing can be asked, for {place} cannot be used: {error.strerror}"
 
 
 def status_of(assistant: Assistant, session: PollSession, state: PollingState) -> list[str]:

@@ -20,6 +20,7 @@ from flask.testing import FlaskClient
 from werkzeug.utils import import_string
 
 from store import ledger
+from store.disk import check_no_link
 from store.files import DataDirectoryError
 from store.ledger import FOLDER, HEADS, LEDGER, Head, LedgerError
 from store.publishing import manifest
@@ -141,6 +142,11 @@ def _verify_directory(source: str, witnesses: Sequence[Head], work: Path) -> str
 
 def _verify_data(source: Path, witnesses: Sequence[Head], work: Path) -> str:
     """Check a data directory: its lines, its ledger, and its dataset if there is one."""
+    try:
+        check_no_link(source / "history")
+        check_no_link(source / FOLDER)
+    except OSError as error:
+        raise Difference(f"{error.filename.name} cannot be looked into: {error.strerror}") from None
     data, proof, names = Folder(source), Folder(source / FOLDER), Folder(source / "history").names()
     checked = read_ledger(proof, witnesses)
     files = {name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl")}

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from store.category_history import history_files
-from store.disk import sync_directory, write_durably
+from store.disk import check_no_link, sync_directory, write_durably
 from store.files import Catalogue
 from store.polls.due import Key
 from store.polls.locks import DamagedFileError
@@ -95,8 +95,9 @@ class BatchFiles:
         """Return every batch, oldest first.
 
         Raises:
-            OSError: one cannot be read, or the folder cannot be looked into.
+            OSError: one cannot be read, or the folder cannot be looked into, or is a link.
         """
+        check_no_link(self._home)
         try:
             names = [path.name for path in self._home.iterdir() if path.suffix == ".json"]
         except FileNotFoundError:

@@ -127,15 +127,15 @@ def owned(home: Path, command: str, data: Path) -> Iterator[Directory]:
         OSError: it cannot be written.
     """
     path = Path(os.path.realpath(home))
-    for folder in _OF_DATA:
-        if folder != command and path.is_relative_to(os.path.realpath(data / folder)):
+    for name in _OF_DATA:
+        if name != command and path.is_relative_to(os.path.realpath(data / name)):
             raise ForeignDirectoryError(
-                f"{home} belongs to {folder}/ of the data directory; name another directory"
+                f"{home} belongs to {name}/ of the data directory; name another directory"
             )
     if os.path.lexists(home) and not home.is_dir():
         raise ForeignDirectoryError(f"{home} is not a directory; name a new or an empty one")
-    home.parent.mkdir(parents=True, exist_ok=True)
-    make_folder(home, 0o777)  # less the umask: web servers read it
+    for folder in (*reversed(home.parents), home):
+        make_folder(folder, 0o777)  # less the umask: web servers read it
     mark, current = home / MARK.format(command), home / CURRENT
     names = [] if mark.is_file() else sorted(path.name for path in home.iterdir())
     if names or (current.exists() and not current.is_symlink()):

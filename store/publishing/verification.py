@@ -18,7 +18,7 @@ from store.line_codec import Stamp, decode_line, id_of, original_of, stamp, whol
 from store.publishing import formats, manifest, trees
 from store.publishing.dataset import CATALOGUE, Draft, Source, restore_catalogue
 from store.publishing.directories import SUMS
-from store.rankings.sentences import plural
+from store.rankings.sentences import plural, some
 from store.records import instrument_id
 from store.store import Store
 
@@ -73,7 +73,7 @@ class CheckedLedger(Ledger):
     - ``unclosed_entries``: the entries by which open lines would be closed;
     - ``redacted``: the ids of withheld lines, empty for one that was damaged;
     - ``damaged``: how many lines count nowhere;
-    - ``unfinished``: how many files end in what a crash left of a line;
+    - ``unfinished``: the files that end in what a crash left of a line;
     - ``instruments``: by instrument, the first line that names it;
     - ``unseen``: what could not be looked at, as the end of a sentence.
     """
@@ -84,7 +84,7 @@ class CheckedLedger(Ledger):
     unclosed_entries: list[LedgerEntry] = field(default_factory=list)
     redacted: list[str] = field(default_factory=list)
     damaged: int = 0
-    unfinished: int = 0
+    unfinished: list[str] = field(default_factory=list)
     instruments: dict[str, str] = field(default_factory=dict)
     unseen: str = ""
 
@@ -95,13 +95,14 @@ class CheckedLedger(Ledger):
         self.entries.setdefault(entry.file, []).append((entry, self.last_closed_day))
         super().take_entry(entry)
 
-    def take_end(self, data: bytes, where: str, *, published: bool) -> None:
-        """Count what stands after the last line of a file: it is no line, and never published."""
+    def check_end(self, data: bytes, where: str, *, published: bool) -> None:
+        """See what stands after the last line of a file: it is no line, and never published."""
         if whole(data) != data:
             if published:
                 number = len(whole_lines(data)) + 1
                 raise Difference(f"{where}:{number}: the line is cut short")
-            self.unfinished += not data.endswith(b"\n")
+            if not data.endswith(b"\n"):
+                self.unfinished.append(where)
 
     def __str__(self) -> str:
         """Say how many lines and heads there are, and which are odd."""
@@ -113,7 +114,8 @@ class CheckedLedger(Ledger):
         }
         heads = sum(not head.reopened for head in self.head_lines)
         parts = [f"{number:,} {kind}" for kind, number in counts.items() if number]
-        parts += [plural(self.unfinished, "unfinished record")] if self.unfinished else []
+        if files := self.unfinished:
+            parts.append(f"{plural(len(files), 'unfinished record')} ({some(files)})")
         text = ", ".join([plural(present.lines, "line"), plural(heads, "head"), *parts])
         for head in self.head_lines:
             text += f"; {head.day} was reopened: {head.reason}" if head.reopened else ""
@@ -136,7 +138,7 @@ def read_ledger(
     try:
         checked = CheckedLedger(head_lines=[*ledger.decode_records(HEADS, texts[HEADS], Head)])
         for name, data in texts.items():
-            checked.take_end(data, name, published=published)
+            checked.check_end(data, name, published=published)
         ledger.parse(texts[LEDGER], texts[HEADS], checked)
     except LedgerError as error:
         raise Difference(str(error).removeprefix(f"{FOLDER}/")) from None
@@ -158,7 +160,7 @@ def check_file(
 
     In one that is ``published`` redacted records stand for withheld lines.
     """
-    checked.take_end(data, where, published=published)
+    checked.check_end(data, where, published=published)
     lines = whole_lines(data)
     entries = checked.entries.get(file, [])
     damage_accepted_to = max((entry.lines for entry, _ in entries if entry.accepted), default=0)
