@@ -13,7 +13,7 @@ from store import category_history
 from store.data_file import JsonPath
 from store.files import Catalogue, Files
 from store.history import History, PollLine
-from store.polls.asking import cost_at_most, estimate_reserve_as_sent
+from store.polls.asking import cost_at_most, reserve_for_each
 from store.polls.due import most_answers
 from store.polls.providers import WIRE_FORMATS, queue_of
 from store.polls.providers.wire import LOOPBACK, of_host
@@ -71,8 +71,7 @@ def _daily_limit(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     """Yield a warning if daily_usd is too small to be shared by all assistants; 0 is meant."""
     daily = catalogue.site.daily_usd
     question = next((category.question for category in catalogue.categories.values()), "")
-    most = sum(estimate_reserve_as_sent(a, question) for a in catalogue.assistants if daily)
-    if daily and micros(daily) < most:
+    if daily and micros(daily) < (most := reserve_for_each(catalogue.assistants, question)):
         message = (
             f"daily_usd is {daily:g}: one question to each assistant may cost {most / 1e6:.4f} "
             "USD, and with less a day nothing that is due is asked"

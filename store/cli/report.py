@@ -16,7 +16,7 @@ from store.category_history import doubt_clock
 from store.cli.checking import unrecordable
 from store.polls import spending
 from store.polls.answers import Prompt
-from store.polls.asking import estimate_reserve_as_sent, request_for
+from store.polls.asking import estimate_reserve_as_sent, request_for, reserve_for_each
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, Batch
 from store.polls.batches import CANCEL_AFTER, describe_delay
 from store.polls.due import FuturePollError, Pair, PollingState
@@ -165,7 +165,7 @@ def estimate(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> li
     for pair in calls:
         lanes.setdefault(pair.assistant.name, []).append(pair)
     lines: list[str] = []
-    totals = [0.0, 0.0, 0.0]
+    totals = [0.0, 0.0]
     more = ""
     for name, lane in lanes.items():
         assistant = lane[0].assistant
@@ -181,8 +181,7 @@ def estimate(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> li
         price = "price unknown"
         if costs:
             price = f"{costs[0]:.2f} USD{way} expected, {costs[1]:.2f} USD at most"
-            once = costs[1] / len(lane)
-            totals = [total + cost for total, cost in zip(totals, (*costs, once), strict=True)]
+            totals = [total + cost for total, cost in zip(totals, costs, strict=True)]
         else:
             more = " and what has no price"
         minutes = len(lane) // assistant.rpm
@@ -191,7 +190,7 @@ def estimate(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> li
             f"{name}: {plural(len(lane), 'call')}, {price}; at most {tokens.input:,} input and "
             f"{tokens.output:,} output tokens{'; within a day' if is_batched else time}"
         )
-    expected, most, once = totals
+    expected, most = totals
     lines.append(
         f"In all: {expected:.2f} USD expected, {most:.2f} USD at most{more}, if no question has to "
         "be asked twice (an answer cut off, a fault of the line). Nothing was sent."
@@ -200,8 +199,10 @@ def estimate(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> li
     if limit is not None and expected > limit:
         lines.append(f"--max-usd {limit:g} ends it before all is asked.")
     daily = session.budget.daily_usd
-    if daily and once > daily:
-        lines.append(f"At daily_usd {daily:g} none is asked: once each may cost {once:.4f} USD.")
+    asked = [lane[0].assistant for lane in lanes.values()]
+    each = reserve_for_each(asked, calls[0].category.question) / 1e6 if calls else 0
+    if daily and each > daily:
+        lines.append(f"At daily_usd {daily:g} none is asked: once each may cost {each:.4f} USD.")
     elif daily and expected > daily:
         days = math.ceil(expected / daily)
         lines.append(f"At daily_usd {daily:g} that takes {days} days or more.")

@@ -7,6 +7,7 @@ larger budget of a second try, and the address of the server.
 
 import logging
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -108,6 +109,11 @@ def estimate_reserve_as_sent(assistant: Assistant, question: str) -> int:
     """Return the micro-dollars that are reserved for a question in the way it is asked."""
     priced = spending.at_reduced_price(assistant) if assistant.batch else assistant
     return estimate_reserve(priced, question)
+
+
+def reserve_for_each(assistants: Iterable[Assistant], question: str) -> int:
+    """Return the micro-dollars that one question to each of some assistants reserves."""
+    return sum(estimate_reserve_as_sent(assistant, question) for assistant in assistants)
 
 
 def ask(pair: Pair, sender: Sender, charge: Charge) -> Reply | None:
