@@ -152,11 +152,9 @@ def test_an_unknown_parameter_is_refused(
 
 
 def test_of_many_unknown_parameters_ten_are_told(reader: FlaskClient) -> None:
-    """A refusal is no longer than a page; the rest is counted."""
+    """A refusal is no longer than a page."""
     answer = reader.get(f"/api/v1/mentions.json?{'&'.join(f'b{i}=1' for i in range(500))}")
-    errors = answer.get_json()["errors"]
-    assert len(errors) == 11
-    assert errors[-1]["detail"] == "is not a parameter here, nor are 489 others."
+    assert len(answer.get_json()["errors"]) == 10
 
 
 def test_pages_ignore_parameters_that_they_do_not_know(reader: FlaskClient) -> None:

@@ -7,7 +7,7 @@ whether it is ``trimmed``, and whether it is a ``day``.
 
 import datetime as dt
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
@@ -30,7 +30,7 @@ Search cuts any text at ``words.LONGEST_TEXT`` characters and ``query.MOST_WORDS
 DEFAULT_HITS = 10
 """Hits of each kind where no limit is given."""
 MOST_UNKNOWN = 10
-"""Unknown parameters that are told one by one."""
+"""Unknown parameters that one refusal names."""
 NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
 """A character that is white space neither to Python nor to ECMAScript, whose ``\\s`` differ."""
 _CORE = re.compile(f"{NOT_BLANK}(?s:.*{NOT_BLANK})?")
@@ -417,12 +417,12 @@ def _in_lower_case(texts: Mapping[str, str], errors: list[ParameterError]) -> di
     return {name: text.lower() if name in names else text for name, text in texts.items()}
 
 
-def _unknown(names: Iterable[str], parameters: Sequence[str]) -> list[ParameterError]:
+def _unknown(names: Sequence[str], parameters: Sequence[str]) -> list[ParameterError]:
     """Return the errors of parameters that are not there, each with the one that may be meant."""
-    errors, [*named] = [], names
-    for name in named[:MOST_UNKNOWN]:
-        plain, choices = name.lower().replace("_", ""), [p.lower() for p in parameters]
-        if close := extractOne(plain, choices, score_cutoff=60):
+    choices = [parameter.lower() for parameter in parameters]
+    errors = []
+    for name in names[:MOST_UNKNOWN]:
+        if close := extractOne(name.lower().replace("_", ""), choices, score_cutoff=60):
             hint = f"did you mean {parameters[close[2]]}?"
         else:
             listed = f"the parameters are {', '.join(parameters)}"
@@ -430,11 +430,4 @@ def _unknown(names: Iterable[str], parameters: Sequence[str]) -> list[ParameterE
         detail = f"is not a parameter here; {hint}"
         # Strangers choose the name: not all of it is shown.
         errors.append(ParameterError(parameter=name[:50], detail=detail))
-    if rest := named[MOST_UNKNOWN:]:
-        others = len(rest) - 1
-        more = (
-            f", nor {'is 1 other' if others == 1 else f'are {others:,} others'}" if others else ""
-        )
-        detail = f"is not a parameter here{more}."
-        errors.append(ParameterError(parameter=rest[0][:50], detail=detail))
     return errors
