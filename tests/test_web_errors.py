@@ -13,6 +13,7 @@ import pytest
 from builders import BASE_URL, app_over
 from flask import Flask
 from flask.testing import FlaskClient
+from hostile import PIECES
 from small_world import write_small_world
 from werkzeug.test import TestResponse
 
@@ -27,13 +28,6 @@ PATHS = [
     "/site.json", "/history/crm-software.jsonl", "/wp-login.php", "/static", "/static/",
     "/static/../app.py", "/cgi-bin/sh", "/api/v1/best/crm-software.xml", "/api//v1/categories.json",
     "/api/v1//search",
-]  # fmt: skip
-ODD_PIECES = [
-    "..", "../..", "../../site", "..\\site", "....//site", ".", "~root", "/etc/passwd", "C:\\x",
-    "\x00", "\r\nX-Bad: 1", "\n", " ", "%", "%00", "%2e%2e%2f", "%252e", "?", "#", "{slug}", "<x>",
-    "'", '"', "$(id)", "`id`", "|id", ";id", "{{7*7}}", "${7*7}", "%s%n", "é", "\uff53", "\u202e",
-    "🫖", "\xff", "a" * 101, "a" * 5000, "con", "nul", "-", "--help", "+", "*", "[", "null", "0",
-    "1e9",
 ]  # fmt: skip
 TEMPLATES = [
     "/{}", "//{}", "/api/v1/{}", "/api/v1/best/{}", "/api/v1/best/{}.json",
@@ -162,7 +156,7 @@ def test_odd_paths_are_refused_and_open_nothing(tmp_path: Path, opened: list[obj
     client = app_over(write_small_world(tmp_path / "data")).test_client()
     client.get("/best/nope")  # the template of errors is read once
     assert opened, "the app is heard reading its data"
-    paths = PATHS + [template.format(piece) for template in TEMPLATES for piece in ODD_PIECES]
+    paths = PATHS + [template.format(piece) for template in TEMPLATES for piece in PIECES]
     assert len(paths) > 600
     opened.clear()
     for path in paths:

@@ -4,6 +4,7 @@ import pytest
 from builders import app_over, write_data
 from flask import Flask
 from flask.testing import FlaskClient
+from hostile import OTHER_HOSTS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,20 +36,7 @@ def test_own_names_and_ip_literals_are_answered(client: FlaskClient, host: str) 
     assert client.get(LIST, headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "", " ", "evil.example", "evil.example:80", "rankings.example.evil.example",
-        "evilrankings.example", "rankings.example..", ".rankings.example", "rankings..example",
-        "localhost.evil.example", "user@localhost", "localhost@evil.example", "localhost/x",
-        "localhost?x", "localhost#x", "localhost:port", "localhost:80:80", "localhost:123456",
-        "localhost, evil.example", "::1", "[::1", "::1]", "[::1]x", "[localhost]", "[::1].",
-        "[fe80::1%25eth0]", "127.1", "0x7f000001", "2130706433", "127.0.0.1.evil.example",
-        "999.0.0.1", "*", "a..b", "local host",
-        "l\u043ecalhost", "http://localhost", "-", "x" * 300,
-        "localhost\\@evil.example", "\u00ff",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("host", OTHER_HOSTS)
 def test_any_other_host_is_refused(client: FlaskClient, host: str) -> None:
     """Another name, or what is no host at all, is a 400 with a sentence for the operator."""
     answer = client.get(LIST, environ_overrides={"HTTP_HOST": host.encode().decode("latin-1")})
