@@ -210,13 +210,6 @@ def test_a_day_without_a_ranking_says_which_has_one(
     assert says in answer.text
 
 
-def test_an_unknown_slug_has_its_suggestions(small: Flask) -> None:
-    """As today; a former one keeps the day (test_web_canonical.py)."""
-    unknown = small.test_client().get("/api/v1/best/green-teas.json?asOf=2026-10-12")
-    assert unknown.status_code == 404
-    assert unknown.get_json()["suggestions"][0]["slug"] == "green-tea"
-
-
 def test_a_past_day_follows_curation_withholding_and_new_polls(tmp_path: Path) -> None:
     """What is kept of a past day holds no longer than what it was made from."""
     polls = [

@@ -41,12 +41,6 @@ def test_an_odd_limit_is_refused(reader: FlaskClient, limit: str) -> None:
         assert bounds in refused(answer, "limit")["detail"]
 
 
-@pytest.mark.parametrize("limit", ["51", "100", "500"])
-def test_a_search_has_its_own_limit(reader: FlaskClient, limit: str) -> None:
-    """Hits of each kind: no more than 50."""
-    refused(reader.get(f"/api/v1/search?q=tea&limit={limit}"), "limit")
-
-
 @pytest.mark.parametrize(("given", "count"), [("1", 1), ("2", 2), ("500", 8), (None, 8)])
 def test_a_limit_limits(reader: FlaskClient, given: str | None, count: int) -> None:
     """The newest so many records; without it up to a hundred."""

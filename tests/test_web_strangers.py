@@ -19,6 +19,7 @@ from flask.testing import FlaskClient
 from processes import ROOT
 from small_world import write_small_world
 
+from store.web.mcp.tools import TOOLS
 from store.web.openapi import ENDPOINTS
 
 ROUNDS = 20
@@ -33,14 +34,6 @@ HEADERS = (
     "Accept", "Accept-Encoding", "Accept-Language", "Access-Control-Request-Headers", "Host",
     "If-Modified-Since", "If-None-Match", "Mcp-Session-Id", "Origin", "Range", "User-Agent",
 )  # fmt: skip
-
-TOOLS = {
-    "search_best": ("q",),
-    "get_best_in_category": ("slug", "as_of"),
-    "get_product": ("slug",),
-    "get_poll_history": ("slug", "model", "before"),
-    "list_categories": ("q", "topic"),
-}
 
 MCP = {"Accept": "application/json, text/event-stream"}
 
@@ -87,9 +80,9 @@ def ask_everything(app: Flask, number: int) -> None:
 
 def ask_tools(client: FlaskClient, text: str, own: str) -> None:
     """Call every tool with a text, and methods and tools that are not there."""
-    for tool, names in TOOLS.items():
-        for name in names:
-            call(client, "tools/call", {"name": tool, "arguments": {name: text}})
+    for name, tool in TOOLS.items():
+        for argument in tool.query.__struct_encode_fields__:
+            call(client, "tools/call", {"name": name, "arguments": {argument: text}})
     call(client, "tools/call", {"name": own, "arguments": {own: text}})
     call(client, own, {own: text})
     call(client, "initialize", {"protocolVersion": own, "clientInfo": {"name": text}})
