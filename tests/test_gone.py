@@ -2,12 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
-import click
 import pytest
 from broken import write_one_of_each
-from builders import BASE_URL, answered, app_over, append, failed, same_as_fresh, write_json
+from builders import BASE_URL, answered, app_over, append, edit, failed, same_as_fresh, write_json
 from flask import Flask
 from flask.testing import FlaskClient
 from mcp_rankings import used
@@ -114,7 +112,7 @@ def test_a_fresh_start_says_the_same(app: Flask, data: Path) -> None:
     store: Store = app.extensions["store"]
     assert same_as_fresh(store, data)
     question = {"version": 1, "title": "Best tea", "question": "What is the best green tea?"}
-    (data / f"categories/{TEA}.json").write_text(json.dumps(question), encoding="utf-8")
+    write_json(data / f"categories/{TEA}.json", question)
     store.reload()
     assert app.test_client().get(ADDRESSES[0]).status_code == 200
     assert same_as_fresh(store, data)
@@ -157,14 +155,6 @@ def world(tmp_path: Path) -> Path:
     return write_one_of_each(tmp_path / "data")
 
 
-def unwatched(data: Path) -> Flask:
-    """An application that looks at its files only when the test says so."""
-    with click.Context(click.Command("flask")):
-        app = app_over(data)
-    app.extensions["store"].reload()
-    return app
-
-
 def statuses(app: Flask, *addresses: str) -> tuple[int, ...]:
     """What these addresses answer after one more look at the files."""
     app.extensions["store"].reload()
@@ -172,19 +162,13 @@ def statuses(app: Flask, *addresses: str) -> tuple[int, ...]:
     return tuple(client.get(address).status_code for address in addresses)
 
 
-def add_former(path: Path, slug: str) -> None:
-    """Put an old slug into a file."""
-    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**record, "former_slugs": [slug]}), encoding="utf-8")
-
-
 def test_a_category_is_renamed_in_one_look(world: Path) -> None:
     """From 200 to 308 and from 404 to 200 at once; its polls are those of before."""
-    app, new = unwatched(world), world / "categories/vpn-service.json"
+    app, new = app_over(world), world / "categories/vpn-service.json"
     history = "/api/v1/history?slug=vpn"
     before = app.test_client().get(history).data
     (world / "categories/vpn.json").rename(new)
-    add_former(new, "vpn")
+    edit(new, former_slugs=["vpn"])
     assert statuses(app, "/best/vpn", "/best/vpn-service", history) == (308, 200, 308)
     assert app.test_client().get(f"{history}-service").data == before
     assert same_as_fresh(app.extensions["store"], world)
@@ -192,22 +176,22 @@ def test_a_category_is_renamed_in_one_look(world: Path) -> None:
 
 def test_a_rename_in_two_saves_passes_through_gone(world: Path) -> None:
     """Between ``mv`` and the saved former_slugs nobody is told that there is nothing."""
-    app, new = unwatched(world), world / "categories/vpn-service.json"
+    app, new = app_over(world), world / "categories/vpn-service.json"
     (world / "categories/vpn.json").rename(new)
     assert statuses(app, "/best/vpn", "/best/vpn-service") == (410, 404)
-    add_former(new, "vpn")
+    edit(new, former_slugs=["vpn"])
     assert statuses(app, "/best/vpn", "/best/vpn-service") == (308, 200)
 
 
 def test_a_product_is_renamed_in_one_look(world: Path) -> None:
     """By a new file name, a new alias, a merge: old address and new in the same look."""
-    app, new = unwatched(world), world / "products/zoho.json"
+    app, new = app_over(world), world / "products/zoho.json"
     addresses = ("/product/zoho-crm", "/product/zoho", "/product/pipe")
     (world / "products/zoho-crm.json").rename(new)
-    add_former(new, "zoho-crm")
+    edit(new, former_slugs=["zoho-crm"])
     assert statuses(app, *addresses) == (308, 200, 200)
     moved = app.test_client().get("/api/v1/product/zoho-crm.json")
     assert moved.headers["Location"].endswith("/api/v1/product/zoho.json")
-    write_json(new, {**json.loads(new.read_text(encoding="utf-8")), "aliases": ["Pipe"]})
+    edit(new, aliases=["Pipe"])
     assert statuses(app, *addresses) == (308, 200, 308)
     assert same_as_fresh(app.extensions["store"], world)

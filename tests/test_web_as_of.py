@@ -21,12 +21,6 @@ from store.web.verdicts import verdict_shape
 from store.web.view import View
 
 
-def snapshot_of(app: Flask) -> Snapshot:
-    """What an application serves from."""
-    snapshot: Snapshot = app.extensions["store"].snapshot
-    return snapshot
-
-
 def truncated(directory: Path, day: str, copy: Path) -> Path:
     """A data directory as it was at the end of a day: of a closed one, what the ledger has."""
     shutil.copytree(directory, copy, ignore=shutil.ignore_patterns("dataset", "history"))
@@ -80,7 +74,7 @@ def days_of(snapshot: Snapshot, directory: Path) -> list[str]:
 
 def hold(app: Flask, days: list[str], places: Path) -> None:
     """Compare every category on these days with a fresh process."""
-    whole, client = snapshot_of(app), app.test_client()
+    whole, client = app.extensions["store"].snapshot, app.test_client()
     for day in days:
         copy = truncated(app.extensions["settings"].data_dir, day, places / day)
         expected = as_fresh(whole, copy, day)
@@ -103,13 +97,13 @@ def test_a_past_day_is_what_ranking_only_its_polls_gives(
 ) -> None:
     """Byte for byte: the little world on all its days, the odd one on four of them."""
     for app, steps in ((small, 7), (odd_times, 4)):
-        days = days_of(snapshot_of(app), app.extensions["settings"].data_dir)
+        days = days_of(app.extensions["store"].snapshot, app.extensions["settings"].data_dir)
         hold(app, days[:: -(-len(days) // steps)], tmp_path / str(steps))
 
 
 def answers_of(app: Flask, days: list[str]) -> dict[str, bytes]:
     """Every ranking as of these days."""
-    client, slugs = app.test_client(), sorted(snapshot_of(app).leaderboards)
+    client, slugs = app.test_client(), sorted(app.extensions["store"].snapshot.leaderboards)
     paths = [f"/api/v1/best/{slug}.json?asOf={day}" for slug in slugs for day in days]
     answers = {path: client.get(path) for path in paths}
     assert {answer.status_code for answer in answers.values()} <= {200, 404}
@@ -154,7 +148,7 @@ def test_every_day_and_category_of_whole_worlds(world: str, shipped: Path, tmp_p
     else:
         data = odd_world(tmp_path / "data", *((ODD, 9) if world == "odd names" else (ODD[:8], 28)))
     app = app_over(data)
-    hold(app, days_of(snapshot_of(app), data), tmp_path / "days")
+    hold(app, days_of(app.extensions["store"].snapshot, data), tmp_path / "days")
     keeps_closed_days(data, 0)
 
 
@@ -261,7 +255,7 @@ def test_the_link_to_cite_shows_what_the_page_shows(tmp_path: Path) -> None:
     store, client = app.extensions["store"], app.test_client()
 
     def cited(slug: str) -> tuple[str, bool]:
-        day = cited_day(snapshot_of(app), slug)
+        day = cited_day(app.extensions["store"].snapshot, slug)
         page = client.get(f"/best/{slug}").text
         assert f"{BASE_URL}/best/{slug}?asOf={day}" in page
         then = client.get(f"/api/v1/best/{slug}.json?asOf={day}").get_json()
