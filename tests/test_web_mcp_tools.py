@@ -243,7 +243,7 @@ def test_an_empty_page_of_the_list_says_what_to_do(reader: FlaskClient) -> None:
         ("search_best", {"q": "x", "limit": "5"}, "limit must be a whole number from 1 to 20."),
         ("search_best", {"q": "  "}, "q is missing or blank; give a topic or a brand name."),
         ("search_best", {"q": ["x"]}, "q must be a text."),
-        ("get_best_in_category", {"slug": "x", "detail": "all"}, "must be one of: summary, full."),
+        ("get_best_in_category", {"slug": "x", "detail": "all"}, "must be one of: full, summary."),
         ("get_poll_history", {"slug": "crm-software", "model": "Z"}, "accepted are: A, B, C, D"),
         ("list_categories", {"offset": -1}, "offset must be a whole number from 0 to 1000000."),
         ("get_product", {"slug": "x", "limt": 1}, "limt is not a parameter here; did you mean"),

@@ -84,9 +84,9 @@ def test_a_part_stays_the_same_while_polls_are_added(tmp_path: Path) -> None:
     ("address", "parameter", "says"),
     [
         (f"{HISTORY}&before=ABC", "before", "16 hexadecimal digits"),
-        (f"{HISTORY}&format=xml", "format", "json, jsonl, csv"),
-        ("/api/v1/categories.json?format=tsv", "format", "json, jsonl, csv"),
-        ("/api/v1/mentions.json?format=", "format", "json, jsonl, csv"),
+        (f"{HISTORY}&format=xml", "format", "csv, json, jsonl"),
+        ("/api/v1/categories.json?format=tsv", "format", "csv, json, jsonl"),
+        ("/api/v1/mentions.json?format=", "format", "csv, json, jsonl"),
     ],
 )
 def test_what_cannot_be_listed_is_refused(

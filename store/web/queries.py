@@ -10,9 +10,8 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar
 
-import msgspec
 from msgspec import Meta, Struct, inspect
 from rapidfuzz.process import extractOne
 from werkzeug.datastructures import MultiDict
@@ -239,16 +238,12 @@ class ListCall(CategoryFilter, frozen=True, kw_only=True):
 
 
 class _Field(Struct, frozen=True):
-    """A field of a query: its Python name, its type without ``None``, and its extras.
-
-    ``choices`` are those of a literal, in the order of its declaration.
-    """
+    """A field of a query: its Python name, its type without ``None``, and its extras."""
 
     name: str
     required: bool
     default: Any
     type: inspect.Type
-    choices: tuple[str, ...]
     extra: Mapping[str, Any]
 
 
@@ -256,30 +251,14 @@ class _Field(Struct, frozen=True):
 def _fields(kind: type[Query]) -> Mapping[str, _Field]:
     """Return the fields of a query, by their names on the wire."""
     fields = {}
-    annotations = {field.name: field.type for field in msgspec.structs.fields(kind)}
     for field in inspect.type_info(kind).fields:  # type: ignore[attr-defined]
         type_, extra = field.type, dict[str, Any]()
         while isinstance(type_, inspect.Metadata | inspect.UnionType):
             if isinstance(type_, inspect.Metadata):
                 extra = {**(type_.extra or {}), **extra}
             type_ = type_.type if isinstance(type_, inspect.Metadata) else type_.types[0]
-        fields[field.encode_name] = _Field(
-            field.name,
-            field.required,
-            field.default,
-            type_,
-            _choices(annotations[field.name]),
-            extra,
-        )
+        fields[field.encode_name] = _Field(field.name, field.required, field.default, type_, extra)
     return fields
-
-
-def _choices(annotation: Any) -> tuple[str, ...]:
-    """Return the values of a literal within an annotation, if there is one."""
-    parts = get_args(annotation)
-    if get_origin(annotation) is Literal:
-        return parts
-    return next(filter(None, map(_choices, parts)), ())
 
 
 def from_address(
@@ -391,8 +370,8 @@ def _checked(field: _Field, value: Any, *, from_text: bool) -> tuple[Any, str | 
             # By isinstance a bool would be one, too.
             is_right = type(value) is int and (least or 0) <= value <= (most or value)
             wrong = f"must be a whole number from {least} to {most}."
-        case inspect.LiteralType():
-            is_right, wrong = value in field.choices, f"must be one of: {', '.join(field.choices)}."
+        case inspect.LiteralType(values=choices):
+            is_right, wrong = value in choices, f"must be one of: {', '.join(map(str, choices))}."
         case inspect.StrType() if isinstance(value, str):
             # Python's ``$`` would let a line end pass.
             fits = re.search((type_.pattern or "").replace("$", r"\Z"), value) is not None
