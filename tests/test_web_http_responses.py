@@ -4,7 +4,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from builders import answered, app_over, append, write_data
+from builders import app_over
 from flask import Flask
 from flask.testing import FlaskClient
 from hypothesis import given
@@ -126,21 +126,6 @@ def test_no_header_brings_a_failure(small: Flask, value: str) -> None:
     for name in ("If-None-Match", "Accept-Encoding"):
         answer = small.test_client().get(BEST, headers={name: value})
         assert answer.status_code in (200, 304)
-
-
-def test_a_new_poll_changes_the_tag(tmp_path: Path) -> None:
-    """A reader's copy stops being current when its category is polled, in every list too."""
-    directory = write_data(tmp_path / "data", polls=[answered("A", ["Alpha"])])
-    app = app_over(directory)
-    client = app.test_client()
-    history = "/api/v1/history?slug=crm-software"
-    addresses = (BEST, history, "/api/v1/mentions.json", "/api/v1/changes.json")
-    tags = {address: client.get(address).headers["ETag"] for address in addresses}
-    append(directory, [answered("A", ["Beta"], "2030-01-01T00:00:00Z")])
-    app.extensions["store"].reload()
-    for address, tag in tags.items():
-        answer = client.get(address, headers={"If-None-Match": tag})
-        assert answer.status_code == 200
 
 
 def test_a_history_that_changes_underneath_is_said_to_be_incomplete(tmp_path: Path) -> None:
