@@ -122,7 +122,7 @@ def get_history(view: View, query: HistoryQuery) -> Result[Polls]:
     following = None
     if cursor:
         part = parameters_of(query, slug=None, model=model, limit=str(query.limit), before=cursor)
-        following = view.at.history(slug, **part)
+        following = view.at.api("history", slug=slug, **part)
     return Result(Polls(view.lines(index, shown), cursor), following)
 
 

@@ -1,7 +1,6 @@
 """Search: the shapes of hits, and the functions that fill them."""
 
 from typing import Annotated
-from urllib.parse import urlencode
 
 from store.rankings import sentences
 from store.rankings.leaderboards import Leaderboard
@@ -139,7 +138,7 @@ def search_basis(view: View, **_: str) -> tuple[int, str]:
 @endpoint(
     "/api/v1/search",
     "Search",
-    page=lambda view, query: view.at.page("search?" + urlencode({"q": query.q})),
+    page=lambda view, query: view.at.page("search", q=query.q),
     basis=search_basis,
 )
 def search(view: View, query: SearchQuery) -> Result[SearchResults]:

@@ -1,7 +1,8 @@
 """What one request sees: a snapshot at one base URL, its addresses, and sentences to quote."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 from urllib.parse import urlencode
 
 from msgspec import Struct
@@ -140,25 +141,28 @@ def quoted_first(place: tuple[Leaderboard, Entry]) -> tuple[int, bool, int, int,
 
 
 class Addresses(Struct, frozen=True):
-    """Every address the service publishes; ``base`` has no slash at its end."""
+    """Every address the service publishes; ``base`` has no slash at its end.
+
+    Parameters that are ``None`` are left out.
+    """
 
     base: str
 
-    def page(self, path: str = "") -> str:
-        """Return the address of a page by its path below the base URL."""
-        return f"{self.base}/{path}"
+    def page(self, path: str = "", **parameters: Any) -> str:
+        """Return the address of a page by its path below the base URL, and its parameters."""
+        return _with_query(f"{self.base}/{path}", parameters)
 
-    def api(self, path: str) -> str:
-        """Return the address of an API resource by its path below ``/api/v1/``."""
-        return f"{self.base}/api/v1/{path}"
+    def api(self, path: str, **parameters: Any) -> str:
+        """Return the address of an API resource by its path below ``/api/v1/``, likewise."""
+        return _with_query(f"{self.base}/api/v1/{path}", parameters)
 
     def category(self, slug: str, as_of: str | None = None) -> str:
         """Return the address of the verdict of a category, as of a day if given."""
-        return self.api(_with_query(f"best/{slug}.json", asOf=as_of))
+        return self.api(f"best/{slug}.json", asOf=as_of)
 
     def category_page(self, slug: str, as_of: str | None = None) -> str:
         """Return the address of the page of a category, as of a day if given."""
-        return self.page(_with_query(f"best/{slug}", asOf=as_of))
+        return self.page(f"best/{slug}", asOf=as_of)
 
     def product(self, slug: str) -> str:
         """Return the address of the record of a product."""
@@ -174,7 +178,7 @@ class Addresses(Struct, frozen=True):
 
     def topic(self, slug: str) -> str:
         """Return the address of a topic's list of categories."""
-        return self.api(_with_query("categories.json", topic=slug))
+        return self.api("categories.json", topic=slug)
 
     def topic_page(self, slug: str) -> str:
         """Return the address of the page of a topic."""
@@ -194,25 +198,13 @@ class Addresses(Struct, frozen=True):
 
     def compare_page(self, one: str, other: str) -> str:
         """Return the address of the page that compares two products."""
-        return self.page(_with_query("compare", a=one, b=other))
-
-    def search(self, query: str) -> str:
-        """Return the address of the results of a search."""
-        return self.api(_with_query("search", q=query))
+        return self.page("compare", a=one, b=other)
 
     def feed(self, slug: str) -> str:
         """Return the address of the feed of a category."""
         return self.page(f"feeds/best/{slug}.atom")
 
-    def history(self, slug: str, **narrowed: str) -> str:
-        """Return the address of a category's poll history; ``narrowed`` by its parameters."""
-        return self.api(_with_query("history", slug=slug, **narrowed))
 
-    def changes(self, **narrowed: str) -> str:
-        """Return the address of all changes; ``narrowed`` by their parameters."""
-        return self.api(_with_query("changes.json", **narrowed))
-
-
-def _with_query(path: str, **parameters: str | None) -> str:
-    given = {name: value for name, value in parameters.items() if value is not None}
-    return f"{path}?{urlencode(given)}" if given else path
+def _with_query(address: str, parameters: Mapping[str, Any]) -> str:
+    present = {name: value for name, value in parameters.items() if value is not None}
+    return f"{address}?{urlencode(present)}" if present else address

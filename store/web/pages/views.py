@@ -41,7 +41,7 @@ class ChangesPageQuery(Query, frozen=True, kw_only=True):
     since: Day | None = None
 
 
-@page("/changes", "changes.html", alternate=lambda view, _: view.at.changes())
+@page("/changes", "changes.html", alternate=lambda view, _: view.at.api("changes.json"))
 def changes(view: View, query: ChangesPageQuery) -> dict[str, Any]:
     """Show the newest changes of a #1 by day, or those since a day."""
     summary, since = view.snapshot.summary, query.since
@@ -114,7 +114,7 @@ def suggest(view: View, query: SearchQuery) -> bytes:
 
 
 def _json_of_search(view: View, query: SearchPageQuery) -> str:
-    return view.at.search(query.q) if query.q else view.at.api("categories.json")
+    return view.at.api("search", q=query.q) if query.q else view.at.api("categories.json")
 
 
 @page("/search", "search.html", basis=search_basis, alternate=_json_of_search)
