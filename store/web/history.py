@@ -121,8 +121,8 @@ def get_history(view: View, query: HistoryQuery) -> Result[Polls]:
     cursor = f"{index.ids[shown[-1]]:016x}" if len(positions) > query.limit else None
     following = None
     if cursor:
-        part = parameters_of(query, slug=None, model=model, limit=str(query.limit), before=cursor)
-        following = view.at.api("history", slug=slug, **part)
+        part = parameters_of(query, model=model, limit=str(query.limit), before=cursor)
+        following = view.at.api("history", **part)
     return Result(Polls(view.lines(index, shown), cursor), following)
 
 
