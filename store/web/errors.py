@@ -11,7 +11,6 @@ from urllib.parse import quote
 import msgspec
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
-from werkzeug.wrappers import Response as BaseResponse
 
 from store.history import HistoryError
 from store.web.shapes import Api, JsonObject, doc
@@ -167,11 +166,9 @@ def _instance() -> str:
     return f"/.{path}" if path.startswith("//") else path
 
 
-def handle_http_exception(error: HTTPException) -> BaseResponse:
+def handle_http_exception(error: HTTPException) -> Response:
     """Answer what Werkzeug refused, keeping the headers that it wants sent (``Allow``)."""
     status = error.code or 500
-    if status < HTTPStatus.BAD_REQUEST:
-        return error.get_response()
     code = _OF_STATUS.get(status, "bad-request")
     # People are not given the directions for programs.
     is_page = status == HTTPStatus.NOT_FOUND and not request.url_rule
