@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from builders import answered, failed, write_data
 from flask.testing import FlaskClient
+from servers import Answer, Server
 
 MODERN = "2026-07-28"
 META = {
@@ -16,19 +16,6 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 JSON = {"Content-Type": "application/json"}
-
-
-class Answer(NamedTuple):
-    """What came back over HTTP."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        """The decoded body."""
-        return json.loads(self.body)
 
 
 def write_rankings(directory: Path) -> Path:
@@ -88,19 +75,6 @@ def text_of(client: FlaskClient, tool: str, /, **arguments: Any) -> str:
     return str(content["text"]).partition("\n\n")[0]
 
 
-def send(
-    port: int, body: bytes, headers: Mapping[str, str], method: str = "POST", path: str = "/mcp"
-) -> Answer:
-    """One request over a socket of its own; fails when there is no answer in 20 seconds."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=20)
-    try:
-        connection.request(method, path, body, dict(headers))
-        response = connection.getresponse()
-        return Answer(response.status, dict(response.getheaders()), response.read())
-    finally:
-        connection.close()
-
-
-def post(port: int, message: object, headers: Mapping[str, str] = JSON) -> Answer:
-    """A message, encoded, over a socket of its own."""
-    return send(port, json.dumps(message).encode(), headers)
+def post(server: Server, message: object, headers: Mapping[str, str] = JSON) -> Answer:
+    """A message over a socket of its own; fails when there is no answer in 20 seconds."""
+    return server.get("/mcp", headers, "POST", 20, json.dumps(message).encode())

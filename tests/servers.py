@@ -1,6 +1,7 @@
 """Real servers for tests and benchmarks: gunicorn over a data directory, nginx before it."""
 
 import http.client
+import json
 import os
 import shutil
 import signal
@@ -11,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
@@ -23,6 +24,11 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The decoded body."""
+        return json.loads(self.body)
 
 
 class Server(NamedTuple):
@@ -37,11 +43,12 @@ class Server(NamedTuple):
         headers: Mapping[str, str] | None = None,
         method: str = "GET",
         wait: float = 60,
+        body: bytes | None = None,
     ) -> Answer:
         """Ask on a connection of its own; ``wait`` is in seconds."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=wait)
         try:
-            connection.request(method, path, headers=dict(headers or {}))
+            connection.request(method, path, body, dict(headers or {}))
             answer = connection.getresponse()
             found = {name.lower(): value for name, value in answer.getheaders()}
             return Answer(answer.status, found, answer.read())

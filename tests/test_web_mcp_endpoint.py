@@ -7,7 +7,6 @@ from typing import Any
 
 import anyio
 import pytest
-import servers
 from builders import BASE_URL, app_over
 from flask import Flask
 from mcp import Client
@@ -20,10 +19,10 @@ from mcp_rankings import (
     legacy,
     modern,
     post,
-    send,
     used,
     write_rankings,
 )
+from servers import Server, gunicorn
 
 VERSIONS = [MODERN, "2025-11-25", "2025-06-18", "2025-03-26"]
 SERVER = {
@@ -42,71 +41,53 @@ ONE_OF_EACH: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("mcp")
-    with servers.gunicorn(write_rankings(home / "data"), home / "log") as server:
-        yield server.port
+    with gunicorn(write_rankings(home / "data"), home / "log") as server:
+        yield server
 
 
-@pytest.mark.parametrize("version", VERSIONS[1:])
-def test_a_handshake_settles_on_the_version_of_the_client(port: int, version: str) -> None:
-    """Every revision that shakes hands is spoken back as it was asked for, without a session."""
-    answer = post(port, legacy("initialize", protocolVersion=version))
+@pytest.mark.parametrize(
+    ("asked", "agreed"),
+    [
+        *((version, version) for version in VERSIONS[1:]),
+        *((version, "2025-11-25") for version in (MODERN, "1999-01-01", None, 5)),
+    ],
+)
+def test_a_handshake_settles_on_a_version(server: Server, asked: object, agreed: str) -> None:
+    """On that of the client if it shakes hands, else on the newest that does; without a session."""
+    answer = post(server, legacy("initialize", protocolVersion=asked))
     result = answer.json["result"]
-    assert (answer.status, result["protocolVersion"]) == (200, version)
+    assert (answer.status, result["protocolVersion"]) == (200, agreed)
     assert (result["serverInfo"], result["capabilities"]) == (SERVER, {"tools": {}})
     assert "Begin with search_best" in result["instructions"]
-    assert "Mcp-Session-Id" not in answer.headers
-
-
-@pytest.mark.parametrize("version", [MODERN, "1999-01-01", None, 5])
-def test_a_handshake_with_another_version_gets_the_newest(port: int, version: object) -> None:
-    """A client that asks for what no handshake offers is told the newest that one does."""
-    answer = post(port, legacy("initialize", protocolVersion=version))
-    assert (answer.status, answer.json["result"]["protocolVersion"]) == (200, "2025-11-25")
+    assert "mcp-session-id" not in answer.headers
 
 
 @pytest.mark.parametrize("headers", [JSON, {**JSON, "MCP-Protocol-Version": MODERN}])
 @pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "x"])
 def test_a_notification_is_accepted_in_silence(
-    port: int, method: str, headers: Mapping[str, str]
+    server: Server, method: str, headers: Mapping[str, str]
 ) -> None:
     """Whatever wants no answer gets 202 and no body."""
-    answer = post(port, {"jsonrpc": "2.0", "method": method}, headers)
+    answer = post(server, {"jsonrpc": "2.0", "method": method}, headers)
     assert (answer.status, answer.body) == (202, b"")
 
 
 @pytest.mark.parametrize("version", [None, *VERSIONS[1:]])
 @pytest.mark.parametrize("method", ["ping", "tools/list"])
-def test_legacy_requests_need_no_header(port: int, method: str, version: str | None) -> None:
+def test_legacy_requests_need_no_header(server: Server, method: str, version: str | None) -> None:
     """Legacy requests are answered under any legacy version header and under none."""
     headers = {**JSON, "MCP-Protocol-Version": version} if version else JSON
-    answer = post(port, legacy(method, id_="a"), headers)
+    answer = post(server, legacy(method, id_="a"), headers)
     assert (answer.status, answer.json["id"]) == (200, "a")
     assert set(answer.json["result"]) == ({"tools"} if method == "tools/list" else set())
 
 
-@pytest.mark.parametrize(
-    ("message", "code"),
-    [
-        (legacy("logging/setLevel"), -32601),
-        (legacy("server/discover"), -32601),
-        (legacy("tools/call", name="no_such"), -32602),
-        (legacy("tools/call"), -32602),
-        (legacy("tools/call", name="search_best", arguments=[]), -32602),
-        (legacy("tools/list", cursor="next"), -32602),
-    ],
-)
-def test_legacy_errors_travel_in_http_200(port: int, message: dict[str, Any], code: int) -> None:
-    """A JSON-RPC error to a legacy client has HTTP 200 and the id of its request."""
-    answer = post(port, {**message, "id": 7})
-    assert (answer.status, answer.json["error"]["code"], answer.json["id"]) == (200, code, 7)
-
-
-def test_discovery_says_all_a_modern_client_needs(port: int) -> None:
+def test_discovery_says_all_a_modern_client_needs(server: Server) -> None:
     """server/discover names versions, capabilities, instructions, how long to keep them, and us."""
     message = modern("server/discover")
-    answer = post(port, message, headers_of(message))
+    answer = post(server, message, headers_of(message))
     result = answer.json["result"]
     assert answer.status == 200
     assert result.pop("instructions").startswith("Consensus Test asks 4 AI assistants (A, B, C, D)")
@@ -120,25 +101,16 @@ def test_discovery_says_all_a_modern_client_needs(port: int) -> None:
     }
 
 
-def test_a_modern_list_may_be_kept_and_a_call_is_complete(port: int) -> None:
+def test_a_modern_list_may_be_kept_and_a_call_is_complete(server: Server) -> None:
     """Modern tools/list says how long it holds; a call, its name encoded or not, by whom it is."""
-    listed = post(port, LISTED, headers_of(LISTED)).json["result"]
+    listed = post(server, LISTED, headers_of(LISTED)).json["result"]
     caching = (listed["resultType"], listed["ttlMs"], listed["cacheScope"])
     assert caching == ("complete", 3_600_000, "public")
     assert [tool["name"] for tool in listed["tools"]] == list(dict(ONE_OF_EACH))
     for name in ("get_product", "=?base64?Z2V0X3Byb2R1Y3Q=?="):
-        result = post(port, CALLED, {**headers_of(CALLED), "Mcp-Name": name}).json["result"]
+        result = post(server, CALLED, {**headers_of(CALLED), "Mcp-Name": name}).json["result"]
         assert set(result) == {"resultType", "content", "structuredContent", "isError", "_meta"}
         assert (result["resultType"], result["isError"]) == ("complete", False)
-
-
-@pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel", "prompts/list", "a"])
-def test_what_a_modern_client_cannot_ask_is_404(port: int, method: str) -> None:
-    """A method that is gone or unknown is HTTP 404 with its JSON-RPC error and the id."""
-    message = modern(method, id_="kept")
-    answer = post(port, message, headers_of(message))
-    assert (answer.status, answer.json["error"]["code"]) == (404, -32601)
-    assert answer.json["id"] == "kept"
 
 
 def _without(key: str) -> dict[str, Any]:
@@ -156,45 +128,59 @@ FUTURE = legacy(
 )
 
 
+IN_FUTURE = {"MCP-Protocol-Version": "2099-01-01"}
+PLAIN = dict.fromkeys(("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"))
+"""Changes that leave the headers of a legacy request."""
+
+
 @pytest.mark.parametrize(
-    ("message", "changed", "code"),
+    ("message", "changed", "status", "code"),
     [
-        (legacy("tools/list"), {}, -32602),
-        (legacy("tools/list", _meta="x"), {}, -32602),
-        (_without("protocolVersion"), {}, -32602),
-        (_without("clientCapabilities"), {}, -32602),
-        (WRONGLY_CAPABLE, {}, -32602),
-        (LISTED, {"MCP-Protocol-Version": None}, -32020),
-        (LISTED, {"MCP-Protocol-Version": "2025-11-25"}, -32020),
-        (LISTED, {"Mcp-Method": None}, -32020),
-        (LISTED, {"Mcp-Method": "TOOLS/LIST"}, -32020),
-        (CALLED, {"Mcp-Name": None}, -32020),
-        (CALLED, {"Mcp-Name": "search_best"}, -32020),
-        (CALLED, {"Mcp-Name": "=?base64?c2VhcmNoX2Jlc3Q=?="}, -32020),
-        (CALLED, {"Mcp-Name": "=?base64?*?="}, -32020),
-        (FUTURE, {}, -32020),
-        (modern("tools/call", name="no_such"), {}, -32602),
-        (modern("tools/call"), {}, -32602),
-        (modern("tools/list", cursor="next"), {}, -32602),
+        (legacy("logging/setLevel"), PLAIN, 200, -32601),
+        (legacy("server/discover"), PLAIN, 200, -32601),
+        (legacy("tools/call", name="no_such"), PLAIN, 200, -32602),
+        (legacy("tools/call"), PLAIN, 200, -32602),
+        (legacy("tools/call", name="search_best", arguments=[]), PLAIN, 200, -32602),
+        (legacy("tools/list", cursor="next"), PLAIN, 200, -32602),
+        (modern("initialize"), {}, 404, -32601),
+        (modern("ping"), {}, 404, -32601),
+        (modern("logging/setLevel"), {}, 404, -32601),
+        (modern("prompts/list"), {}, 404, -32601),
+        (modern("a"), {}, 404, -32601),
+        (legacy("tools/list"), {}, 400, -32602),
+        (legacy("tools/list", _meta="x"), {}, 400, -32602),
+        (_without("protocolVersion"), {}, 400, -32602),
+        (_without("clientCapabilities"), {}, 400, -32602),
+        (WRONGLY_CAPABLE, {}, 400, -32602),
+        (LISTED, {"MCP-Protocol-Version": None}, 400, -32020),
+        (LISTED, {"MCP-Protocol-Version": "2025-11-25"}, 400, -32020),
+        (LISTED, {"Mcp-Method": None}, 400, -32020),
+        (LISTED, {"Mcp-Method": "TOOLS/LIST"}, 400, -32020),
+        (CALLED, {"Mcp-Name": None}, 400, -32020),
+        (CALLED, {"Mcp-Name": "search_best"}, 400, -32020),
+        (CALLED, {"Mcp-Name": "=?base64?c2VhcmNoX2Jlc3Q=?="}, 400, -32020),
+        (CALLED, {"Mcp-Name": "=?base64?*?="}, 400, -32020),
+        (FUTURE, {}, 400, -32020),
+        (FUTURE, IN_FUTURE, 400, -32022),
+        (legacy("tools/list"), IN_FUTURE, 400, -32022),
+        (modern("tools/call", name="no_such"), {}, 400, -32602),
+        (modern("tools/call"), {}, 400, -32602),
+        (modern("tools/list", cursor="next"), {}, 400, -32602),
     ],
 )
-def test_what_a_modern_client_gets_wrong_is_400(
-    port: int, message: dict[str, Any], changed: dict[str, str | None], code: int
+def test_what_a_client_gets_wrong_has_its_code_and_the_id(
+    server: Server, message: dict[str, Any], changed: dict[str, str | None], status: int, code: int
 ) -> None:
-    """Missing fields, headers that differ from the body, unknown tools: 400, the code, the id."""
+    """Unknown methods, tools and versions, missing fields, headers that differ from the body.
+
+    Errors of legacy clients travel in HTTP 200; an unknown version is told the known ones.
+    """
     headers = {k: v for k, v in {**headers_of(message), **changed}.items() if v is not None}
-    answer = post(port, {**message, "id": 2**60}, headers)
-    assert (answer.status, answer.json["error"]["code"]) == (400, code)
+    answer = post(server, {**message, "id": 2**60}, headers)
+    assert (answer.status, answer.json["error"]["code"]) == (status, code)
     assert answer.json["id"] == 2**60
-
-
-@pytest.mark.parametrize("message", [FUTURE, legacy("tools/list")])
-def test_an_unknown_version_is_told_the_known_ones(port: int, message: dict[str, Any]) -> None:
-    """A version we do not speak is refused with the list of those we do."""
-    headers = {**headers_of(message), "MCP-Protocol-Version": "2099-01-01"}
-    answer = post(port, message, headers)
-    assert (answer.status, answer.json["error"]["code"]) == (400, -32022)
-    assert answer.json["error"]["data"] == {"supported": VERSIONS, "requested": "2099-01-01"}
+    told = {"supported": VERSIONS, "requested": "2099-01-01"} if code == -32022 else None
+    assert answer.json["error"].get("data") == told
 
 
 @pytest.mark.parametrize(
@@ -219,39 +205,44 @@ def test_an_unknown_version_is_told_the_known_ones(port: int, message: dict[str,
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32600),
     ],
 )
-def test_what_is_no_message_is_400_without_an_id(port: int, body: bytes, code: int) -> None:
+def test_what_is_no_message_is_400_without_an_id(server: Server, body: bytes, code: int) -> None:
     """What cannot be read, and batches, are refused with a null id."""
-    answer = send(port, body, JSON)
+    answer = server.get("/mcp", JSON, "POST", body=body)
     assert (answer.status, answer.json["error"]["code"]) == (400, code)
     assert answer.json["id"] is None
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE"])
-def test_only_post_is_taken(port: int, method: str) -> None:
+def test_only_post_is_taken(server: Server, method: str) -> None:
     """There is no stream to GET, no session to DELETE or to resume: 405 at once, with Allow."""
     stale = {"Accept": "text/event-stream", "Mcp-Session-Id": "stale", "Last-Event-ID": "9"}
-    answer = send(port, b"", stale, method)
+    answer = server.get("/mcp", stale, method)
     assert answer.status == 405
-    assert set(answer.headers["Allow"].split(", ")) == {"POST", "OPTIONS"}
-    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert set(answer.headers["allow"].split(", ")) == {"POST", "OPTIONS"}
+    assert answer.headers["access-control-allow-origin"] == "*"
 
 
-def test_a_long_body_is_refused(port: int) -> None:
+def test_a_long_body_is_refused(server: Server) -> None:
     """64 KiB is the most a message may have, announced or chunked; the sentence says so."""
     fits = json.dumps(legacy("ping")).encode().ljust(65_536)
-    assert send(port, fits, JSON).status == 200
-    announced = send(port, fits + b" ", JSON)
     chunked = {**JSON, "Transfer-Encoding": "chunked"}
-    assert send(port, b"10000\r\n" + fits + b"\r\n0\r\n\r\n", chunked).status == 200
-    in_chunks = send(port, b"10001\r\n" + fits + b" \r\n0\r\n\r\n", chunked)
-    for answer in (announced, in_chunks):
+    for body, headers in (
+        (fits, JSON),
+        (b"10000\r\n" + fits + b"\r\n0\r\n\r\n", chunked),
+    ):
+        assert server.get("/mcp", headers, "POST", body=body).status == 200
+    for body, headers in (
+        (fits + b" ", JSON),
+        (b"10001\r\n" + fits + b" \r\n0\r\n\r\n", chunked),
+    ):
+        answer = server.get("/mcp", headers, "POST", body=body)
         assert (answer.status, answer.json["code"]) == (413, "too-large")
-        assert answer.headers["Access-Control-Allow-Origin"] == "*"
+        assert answer.headers["access-control-allow-origin"] == "*"
 
 
-def test_a_body_that_is_too_long_is_not_read(port: int) -> None:
+def test_a_body_that_is_too_long_is_not_read(server: Server) -> None:
     """Ten gigabytes are refused by their announcement alone: nothing of them has to arrive."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
         connection.sendall(
             b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
             b"Content-Type: application/json\r\nContent-Length: 10000000000\r\n\r\n"
@@ -266,41 +257,42 @@ def test_a_body_that_is_too_long_is_not_read(port: int) -> None:
         ("application/json; charset=utf-8", 200), ("Application/JSON", 200),
     ],
 )  # fmt: skip
-def test_only_json_is_taken(port: int, kind: str | None, status: int) -> None:
+def test_only_json_is_taken(server: Server, kind: str | None, status: int) -> None:
     """A body that a page could post without a CORS preflight is refused."""
-    answer = post(port, legacy("ping"), {"Content-Type": kind} if kind else {})
-    assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (status, "*")
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    answer = post(server, legacy("ping"), {"Content-Type": kind} if kind else {})
+    assert (answer.status, answer.headers["access-control-allow-origin"]) == (status, "*")
+    assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-def test_another_host_is_refused(port: int) -> None:
+def test_another_host_is_refused(server: Server) -> None:
     """A name that is not ours in Host is refused here too, which ends DNS rebinding."""
-    assert post(port, legacy("ping"), {**JSON, "Host": "evil.example"}).status == 400
-    assert post(port, legacy("ping"), {**JSON, "Host": "rankings.example"}).status == 200
+    assert post(server, legacy("ping"), {**JSON, "Host": "evil.example"}).status == 400
+    assert post(server, legacy("ping"), {**JSON, "Host": "rankings.example"}).status == 200
 
 
-def test_every_origin_may_ask(port: int) -> None:
+def test_every_origin_may_ask(server: Server) -> None:
     """A browser's preflight allows POST and all MCP headers; answers carry the literal star."""
     asked = "content-type,mcp-protocol-version,mcp-method,mcp-name,mcp-session-id,last-event-id"
     headers = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": asked}
-    preflight = send(port, b"", {"Origin": "https://app.example", **headers}, "OPTIONS")
-    assert preflight.headers["Access-Control-Allow-Origin"] == "*"
-    assert "POST" in preflight.headers["Access-Control-Allow-Methods"]
-    allowed = preflight.headers["Access-Control-Allow-Headers"].split(", ")
+    origin = {"Origin": "https://app.example"}
+    preflight = server.get("/mcp", {**origin, **headers}, "OPTIONS")
+    assert preflight.headers["access-control-allow-origin"] == "*"
+    assert "POST" in preflight.headers["access-control-allow-methods"]
+    allowed = preflight.headers["access-control-allow-headers"].split(", ")
     assert set(allowed) == set(asked.split(","))
-    assert "Access-Control-Allow-Credentials" not in preflight.headers
-    answer = post(port, legacy("ping"), {**JSON, "Origin": "https://app.example"})
-    assert answer.headers["Access-Control-Allow-Origin"] == "*"
-    assert "MCP-Protocol-Version" in answer.headers["Access-Control-Expose-Headers"]
-    assert answer.headers["Cache-Control"] == "no-store"
+    assert "access-control-allow-credentials" not in preflight.headers
+    answer = post(server, legacy("ping"), {**JSON, **origin})
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "MCP-Protocol-Version" in answer.headers["access-control-expose-headers"]
+    assert answer.headers["cache-control"] == "no-store"
 
 
-def test_the_server_card_says_where_and_how(port: int) -> None:
+def test_the_server_card_says_where_and_how(server: Server) -> None:
     """The card is what SEP-2127 asks for, and agrees with what the server says of itself."""
-    answer = send(port, b"", {}, "GET", "/.well-known/mcp/server-card.json")
-    assert answer.headers["Content-Type"] == "application/mcp-server-card+json"
-    assert answer.headers["Access-Control-Allow-Origin"] == "*"
-    assert answer.headers["ETag"].startswith('W/"')
+    answer = server.get("/.well-known/mcp/server-card.json")
+    assert answer.headers["content-type"] == "application/mcp-server-card+json"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.headers["etag"].startswith('W/"')
     assert answer.json == {
         "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
         **SERVER,
@@ -319,11 +311,11 @@ def test_the_server_card_says_where_and_how(port: int) -> None:
 @pytest.mark.parametrize(
     ("mode", "version"), [("auto", MODERN), (MODERN, MODERN), ("legacy", "2025-11-25")]
 )
-def test_the_official_client_is_served(port: int, mode: str, version: str) -> None:
+def test_the_official_client_is_served(server: Server, mode: str, version: str) -> None:
     """The SDK's client connects in each of its modes, lists, calls every tool and validates."""
 
     async def use() -> None:
-        async with Client(f"http://127.0.0.1:{port}/mcp", mode=mode) as client:
+        async with Client(f"http://127.0.0.1:{server.port}/mcp", mode=mode) as client:
             assert client.protocol_version == version
             names = {tool.name for tool in (await client.list_tools()).tools}
             assert names == {name for name, _ in ONE_OF_EACH}

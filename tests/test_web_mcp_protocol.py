@@ -8,7 +8,7 @@ from builders import app_over
 from flask import Flask
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mcp_rankings import JSON, META, MODERN, call, headers_of, legacy, modern, write_rankings
+from mcp_rankings import JSON, META, MODERN, call, legacy, write_rankings
 from msgspec import Raw
 from werkzeug.datastructures import Headers
 
@@ -129,16 +129,6 @@ def test_no_body_and_no_header_brings_it_down(
 
 NOBODY = Server({"name": "nobody", "version": "0"}, str, lambda: Raw(b"[]"), lambda *_: None)
 """A server without tools, for what the protocol alone decides."""
-
-
-def test_dispatch_is_a_pure_function() -> None:
-    """The dispatcher needs neither Flask nor a store: bytes and headers in, three values out."""
-    status, headers, body = dispatch(NOBODY, json.dumps(legacy("ping")).encode(), Headers(JSON))
-    assert (status, body) == (200, b'{"jsonrpc":"2.0","id":1,"result":{}}')
-    assert headers == {"Content-Type": "application/json", "Cache-Control": "no-store"}
-    message = modern("tools/call", name="x")
-    status, _, body = dispatch(NOBODY, json.dumps(message).encode(), Headers(headers_of(message)))
-    assert (status, json.loads(body)["error"]["message"]) == (400, "Unknown tool: x")
 
 
 def test_what_a_caller_sent_is_cut_in_answers() -> None:
