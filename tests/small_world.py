@@ -36,6 +36,16 @@ TOPICS = [
     },
 ]
 PRODUCTS = {"alpha": {"name": "Alpha", "domain": "alpha.example", "aliases": ["Alfa", "Alpha One"]}}
+PAGES = (
+    "/", "/search", "/search?q=crm", "/best/crm-software", "/product/alpha",
+    "/product/alpha/polls", "/changes", "/mentions", "/labs", "/labs/by-hand", "/methodology",
+    "/docs", "/topics", "/topics/drinks", "/models", "/compare", "/compare?a=alpha&b=beta",
+)  # fmt: skip
+TEXTS = (
+    "/llms.txt", "/robots.txt", "/sitemap.xml", "/.well-known/api-catalog", "/feeds/changes.atom",
+    "/feeds/changes.json", "/feeds/best/crm-software.atom", "/search/suggest?q=al",
+)  # fmt: skip
+"""Every kind of page, and of other resources beside the API."""
 WITHHELD = "2026-10-26T06:00:00Z"
 """When the poll was made whose texts are not shown."""
 

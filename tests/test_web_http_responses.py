@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
-from small_world import write_small_world
+from small_world import PAGES, TEXTS, write_small_world
 
 ANSWERS = {
     "/api/v1/search?q=crm": ("application/json", "/search?q=crm"),
@@ -48,7 +48,7 @@ def test_every_answer_has_its_headers(reader: FlaskClient, address: str) -> None
     )
 
 
-@pytest.mark.parametrize("address", ANSWERS)
+@pytest.mark.parametrize("address", [*ANSWERS, *PAGES, *TEXTS])
 def test_each_form_of_an_answer_has_its_headers(reader: FlaskClient, address: str) -> None:
     """304 to who has it, HEAD without a body, gzip above a kilobyte, all under the same tag."""
     full = reader.get(address)

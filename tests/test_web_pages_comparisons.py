@@ -112,14 +112,6 @@ def test_figures_are_one_click_from_their_sentence(
     assert set(sections.split()) <= linked <= told
 
 
-def test_pages_without_data_say_so(tmp_path: Path) -> None:
-    """Before the first poll every page to browse by is there and says what is missing."""
-    write_data(tmp_path)
-    client = app_over(tmp_path).test_client()
-    assert "No topics have been written" in client.get("/topics").text
-    assert client.get("/models").status_code == client.get("/compare").status_code == 200
-
-
 @pytest.mark.parametrize(
     ("query", "told"),
     [
