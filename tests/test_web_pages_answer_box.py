@@ -26,6 +26,7 @@ def weekly(slug: str, rounds: Sequence[Sequence[str]]) -> list[Poll]:
     ]
 
 
+CLEAR, OPEN, UNSETTLED, ONCE = "Clear lead", "Too close to call", "Unsettled", "Asked only once"
 STATES = {
     "clear": [["XYZ"] * 4] * 12,
     "close": [["XYZ", "YXZ", "XZY", "YZX"], ["YXZ", "XYZ", "YZX", "XZY"]] * 5
@@ -68,57 +69,29 @@ def text_of(client: FlaskClient, path: str) -> str:
 @pytest.mark.parametrize(
     ("slug", "level", "sentence"),
     [
-        ("clear", "Clear lead", "All four assistants name it first now. It came first in 20 of"),
-        (
-            "close",
-            "Too close to call",
-            "days such a lead on points can still be chance: ask again, and",
-        ),
-        (
-            "recent",
-            "Too close to call",
-            "in 20 of the last 20, but in only 20 of all 40 that count",
-        ),
-        ("third", "Too close to call", "ask again, and Z or Y may come first."),
-        ("level", "Too close to call", "Ask again, and Z may come first as well."),
-        ("older", "Unsettled", "Over all 100 comparable answers X"),
-        ("equal", "Asked only once", "names it first, but no other product has more points."),
-        ("tied", "Too close to call", "points each, and each came first in 10 of the last 20."),
-        (
-            "unsettled",
-            "Unsettled",
-            "X came first in 16 of the last 20 and is ahead of it by more than chance.",
-        ),
-        ("points", "Clear lead", "It leads on points by more than chance: second to fifth places"),
-        (
-            "behind",
-            "Unsettled",
-            "X has the most points in the latest answers, though none names it first;",
-        ),
-        ("most", "Too close to call", "may come first. Z came first more often, 8 times, with"),
-        ("others", "Clear lead", "U, V, W and Z came first more often, 4 times each, with"),
-        (
-            "once",
-            "Asked only once",
-            "Three of four assistants name it first. Each assistant has answered",
-        ),
-        ("missing", "Asked only once", "All three assistants that answered name it first."),
-        ("old", "Clear lead", "All three assistants whose answers count name it first now."),
+        ("clear", CLEAR, "All four assistants name it first now. It came first in 20 of"),
+        ("close", OPEN, "days such a lead on points can still be chance: ask again, and"),
+        ("recent", OPEN, "in 20 of the last 20, but in only 20 of all 40 that count"),
+        ("third", OPEN, "ask again, and Z or Y may come first."),
+        ("level", OPEN, "Ask again, and Z may come first as well."),
+        ("older", UNSETTLED, "Over all 100 comparable answers X"),
+        ("equal", ONCE, "names it first, but no other product has more points."),
+        ("tied", OPEN, "points each, and each came first in 10 of the last 20."),
+        ("unsettled", UNSETTLED, "X came first in 16 of the last 20 and is ahead of it by more"),
+        ("points", CLEAR, "It leads on points by more than chance: second to fifth places"),
+        ("behind", UNSETTLED, "X has the most points in the latest answers, though none names it"),
+        ("most", OPEN, "may come first. Z came first more often, 8 times, with"),
+        ("others", CLEAR, "U, V, W and Z came first more often, 4 times each, with"),
+        ("once", ONCE, "Three of four assistants name it first. Each assistant has answered"),
+        ("missing", ONCE, "All three assistants that answered name it first."),
+        ("old", CLEAR, "All three assistants whose answers count name it first now."),
         (
             "spread",
-            "Asked only once",
-            "answered names it first; second to fifth places give it the most points. Each",
+            ONCE,
+            "answered names it first; second to fifth places give it the most points.",
         ),
-        (
-            "second",
-            "Asked only once",
-            "None of the three assistants that answered names it first, but second to fifth places",
-        ),
-        (
-            "alone",
-            "Asked only once",
-            "A, the only one that answered, names it first. It has answered",
-        ),
+        ("second", ONCE, "None of the three assistants that answered names it first, but second"),
+        ("alone", ONCE, "A, the only one that answered, names it first. It has answered"),
     ],
 )
 def test_a_level_is_told_in_words(
