@@ -357,13 +357,17 @@ def test_rest_and_mcp_say_the_same(app: Flask) -> None:
         part = structured("get_product", slug=product, limit=50)
         assert part["entries"] == record["entries"][:50]
         assert {**part, "entries": record["entries"]}.items() >= record.items()
-        found = rest(f"/api/v1/search?q={slug}")
-        hits = structured("search_best", q=slug, limit=10)["categories"]
-        short = [{**hit, "top": hit["top"][:3]} for hit in found["categories"]]
-        for hit in short:
-            if hit["match"] == "related":
-                del hit["verdict"]
-        assert hits == short
+        for query in (slug, product):
+            found = rest(f"/api/v1/search?q={query}")
+            for hit in found["categories"]:
+                del hit["top"][3:]
+            for hit in found["brands"]:
+                del hit["ranked_in"][1:]
+            for hit in (*found["categories"], *found["brands"]):
+                if hit["match"] == "related":
+                    del hit["verdict"]
+            hits = structured("search_best", q=query, limit=10)
+            assert {**hits, **found, "related": hits["related"]} == hits
     own = {"page", "api"}
     items = [{n: item[n] for n in item if n not in own} for item in listed[:200]]
     assert structured("list_categories", limit=200)["categories"] == items

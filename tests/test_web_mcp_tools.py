@@ -89,21 +89,6 @@ def test_no_default_answer_is_long(client: FlaskClient) -> None:
     assert {name: size for name, size in sizes.items() if size > BUDGET} == {}
 
 
-def test_a_found_brand_lists_its_best_leaderboard(tmp_path: Path) -> None:
-    """A product on seven is found with its best one and their number; the JSON API lists all."""
-    slugs = [f"category-{number}" for number in range(7)]
-    polls = [
-        answered("A", [*map(str, range(rank % 5)), "Acme"], slug=slug)
-        for rank, slug in enumerate(slugs)
-    ]
-    categories = {slug: {"title": f"Best {slug}"} for slug in slugs}
-    client = client_over(write_data(tmp_path / "data", categories=categories, polls=polls))
-    (whole,) = client.get("/api/v1/search?q=acme").get_json()["brands"]
-    (short,) = used(client, SEARCH, q="acme")["structuredContent"]["brands"]
-    assert whole["ranked_in_count"] == len(whole["ranked_in"]) == 7
-    assert short == {**whole, "ranked_in": whole["ranked_in"][:1]}
-
-
 @pytest.mark.parametrize(
     ("name", "slug", "says"),
     [
