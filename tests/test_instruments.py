@@ -109,18 +109,6 @@ def test_without_a_switch_the_same_answers_are_changes(tmp_path: Path) -> None:
     assert told(client) == []
 
 
-def test_the_day_of_a_switch_brings_no_news(tmp_path: Path) -> None:
-    """The page names the leader, and tells nobody to have changed its mind, nor the day before."""
-    data = world(tmp_path / "data", SWITCHES["prompt"])
-    lines = (data / "history/crm-software.jsonl").read_bytes().splitlines(keepends=True)
-    (data / "history/crm-software.jsonl").write_bytes(b"".join(lines[: 9 * len(MODELS)]))
-    client = client_over(data)
-    page = client.get("/best/crm-software").text
-    assert "The first ranking since the way of asking changed: Y leads." in page
-    assert "now says" not in page
-    assert "since the way of asking changed" in page
-
-
 def test_answers_from_before_the_record_are_an_instrument_of_their_own(tmp_path: Path) -> None:
     """It is told as what it is: nobody knows whether the way of asking changed."""
     client = client_over(world(tmp_path / "data", {}, is_first_known=False))

@@ -10,7 +10,6 @@ import pytest
 from builders import answered, app_over, failed, write_data, write_json
 from flask import Flask
 from flask.testing import FlaskClient
-from msgspec.structs import replace
 
 from store.records import Poll
 
@@ -161,29 +160,6 @@ def test_what_changed_is_told_in_sentences(reader: FlaskClient) -> None:
     assert "X still leads." in same
     assert "A, B, C and D : X , as before." in same
     assert "What changed" not in text_of(reader, "/best/once")
-
-
-@pytest.mark.parametrize(
-    ("rounds", "question", "said"),
-    [
-        ([["XYZ"], ["YXZ", "YXZ"]], "What?", "The first ranking of these assistants: Y leads."),
-        ([["XYZ", "XYZ"], ["YXZ"]], "What?", "X and Y now lead; before, X did."),
-        ([["XYZ"], ["YXZ"]], "Which?", "The first ranking for this question: Y leads."),
-    ],
-    ids=["one came", "both still count", "another question"],
-)
-def test_a_leader_is_compared_with_that_of_the_same_assistants(
-    tmp_path: Path, rounds: Sequence[Sequence[str]], question: str, said: str
-) -> None:
-    """The ranking before, of others or of another question, says nothing of a change."""
-    polls = weekly("pens", rounds)
-    last = polls[-1].polled_at
-    polls = [
-        replace(poll, question=question if poll.polled_at == last else "What?") for poll in polls
-    ]
-    pens = {"title": "Best pens", "question": question}
-    app = app_over(write_data(tmp_path, models="AB", categories={"pens": pens}, polls=polls))
-    assert said in text_of(app.test_client(), "/best/pens")
 
 
 def test_home_shows_where_they_agree_and_where_not(reader: FlaskClient) -> None:
