@@ -152,15 +152,6 @@ def test_the_model_orders_what_words_leave_open(data: Path) -> None:
     assert health(app) == ("ok", [])
 
 
-def test_what_is_sure_never_asks_the_model(data: Path) -> None:
-    """What words find, and nonsense, is answered and kept though no model is loaded."""
-    encode(data)
-    SmallModel.meanwhile = lambda: pytest.fail("it was asked")
-    client = app_over(data).test_client()
-    for query in ("sofa", "zoho", "qwpoiru"):
-        assert is_kept(client, f"/api/v1/search?q={query}")
-
-
 def edit_humidifier(data: Path) -> None:
     file = data / "categories" / "humidifier.json"
     file.write_text(file.read_text().replace("the air is dry", "more water in the air"))
