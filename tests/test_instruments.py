@@ -118,29 +118,22 @@ def test_answers_from_before_the_record_are_an_instrument_of_their_own(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("search", "said"),
+    ("request_id", "search", "said"),
     [
-        ("", "Asked over the APIs, web search off."),
-        ("ABCD", "Asked over the APIs, web search on."),
-        ("BD", "Asked over the APIs, web search on for B and D, off for A and C."),
+        ("r", "", "Asked over the APIs, web search off."),
+        ("r", "ABCD", "Asked over the APIs, web search on."),
+        ("r", "BD", "Asked over the APIs, web search on for B and D, off for A and C."),
+        ("sample-1", "", "Nobody was asked: sample assistants invented the answers."),
     ],
 )
-def test_each_ranking_says_how_it_was_asked(tmp_path: Path, search: str, said: str) -> None:
+def test_each_ranking_says_how_it_was_asked(
+    tmp_path: Path, request_id: str, search: str, said: str
+) -> None:
     """In JSON, on its page and to agents, from what the counted answers record."""
-    data = write_real(tmp_path / "data")
-    append(data, [answered(model, ["X"], web_search=model in search) for model in MODELS])
-    assert_said(client_over(data), said)
-
-
-def test_invented_answers_are_said_to_be(tmp_path: Path) -> None:
-    """Nobody was asked, over whatever."""
     data = write_data(tmp_path / "data")
-    append(data, [answered(model, ["X"], request_id=f"sample-{model}") for model in MODELS])
-    assert_said(client_over(data), "Nobody was asked: sample assistants invented the answers.")
-
-
-def assert_said(client: FlaskClient, said: str) -> None:
-    """See that JSON, page and MCP say one sentence."""
+    own = {"request_id": request_id}
+    append(data, [answered(model, ["X"], web_search=model in search, **own) for model in MODELS])
+    client = client_over(data)
     assert read(client, "best/crm-software.json")["asked"] == said
     assert said in client.get("/best/crm-software").text
     assert said in text_of(client, "get_best_in_category", slug="crm-software")

@@ -7,11 +7,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from builders import BASE_URL, answered, app_over, write_data
+from flask import Flask
 from flask.testing import FlaskClient
 from hostile_texts import PAYLOADS
 from hypothesis import given
 from hypothesis import strategies as st
-from small_world import write_small_world
 
 from store.text import clean
 from store.web.pages import pictures
@@ -67,9 +67,9 @@ def test_a_badge_is_green_only_for_a_clear_first_place(reader: FlaskClient) -> N
     assert "#0b6a63" not in reader.get("/badge/tied/x.svg").text
 
 
-def test_a_badge_does_not_die(tmp_path: Path) -> None:
+def test_a_badge_does_not_die(small: Flask) -> None:
     """Old slugs move; an unknown category or product is 404; an unpolled category too."""
-    client = app_over(write_small_world(tmp_path / "data")).test_client()
+    client = small.test_client()
     path = "/badge/crm/alfa.svg"
     for present in ("/badge/crm-software/alfa.svg", "/badge/crm-software/alpha.svg"):
         moved = client.get(path)
