@@ -12,7 +12,7 @@ from builders import answered, client_over, failed, withhold, write_data
 from flask.testing import FlaskClient
 from mcp_rankings import call, legacy, text_of, used, write_rankings
 
-from store.web.mcp.tools import TOOLS, TOP
+from store.web.mcp.tools import TOOLS
 
 SEARCH, BEST, PRODUCT = "search_best", "get_best_in_category", "get_product"
 HISTORY, LIST = "get_poll_history", "list_categories"
@@ -336,27 +336,6 @@ def test_a_category_brings_its_own_changes(client: FlaskClient) -> None:
         assert news["sentence"] in re.sub("</?bdi>", "", client.get(f"/best/{slug}").text)
 
 
-def test_each_line_of_a_text_is_one_thing(client: FlaskClient) -> None:
-    """A place, a change or a ranking has a line of its own: nothing runs into the next."""
-    result = used(client, BEST, slug="dog-food")
-    lines = result["content"][0]["text"].splitlines()
-    for entry in result["structuredContent"]["combined"]:
-        own = [line for line in lines if f"(slug {entry['slug']})" in line]
-        low, high = entry["range"]
-        points = f"{entry['score']} point{'s' if entry['score'] != 1 else ''}"
-        (line,) = own
-        assert line.startswith(f"{entry['rank']}. {entry['product']} ")
-        likely = f", likely place {low} to {high}"
-        if low == high:
-            likely = f", place {low} by more than chance"
-        named = ", named in {named} of the last {of} answers".format(**entry["presence"])
-        reason = f": “{entry['reason']}”" if entry["rank"] <= TOP else ""
-        assert line.endswith(f"{points}{likely}{named}{reason}")
-    for change in result["structuredContent"]["changes"]:
-        start = f"{change['toDate']}: {change['model']} moved"
-        assert any(line.startswith(start) for line in lines)
-
-
 def test_a_product_says_how_often_it_is_first(client: FlaskClient) -> None:
     """Over all its rankings, whatever part is listed; and where that is more than chance."""
     record = client.get("/api/v1/product/gantora.json").get_json()
@@ -551,19 +530,21 @@ def test_what_is_not_so_is_not_said(client: FlaskClient, q: str, unsaid: str) ->
     assert unsaid not in text_of(client, SEARCH, q=q)
 
 
+DOG_FOOD, VPN = {"slug": "dog-food"}, {"slug": "vpn"}
 PART = {"topic": "apps", "part": "privacy-and-security"}
 
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "told"),
     [
-        (BEST, {"slug": "dog-food"}, "(Level contradicted: over all comparable answers another"),
+        (BEST, DOG_FOOD, "(Level contradicted: over all comparable answers another"),
         (BEST, {"slug": "crm-software"}, "(Level open: who leads may be chance.)"),
-        (
-            BEST,
-            {"slug": "email-security-software"},
-            "The newest poll of Model C failed; the answer",
-        ),
+        (BEST, VPN, "\n1. Halcira (slug halcira), 18 points, place 1 by more than chance, named"),
+        (BEST, VPN, "as the numbers grow.”\n3. Stellwark Bridge (slug"),
+        (BEST, DOG_FOOD, "likely place 1 to 4, named in 19 of the last 20 answers\n5. Mogswell"),
+        (BEST, DOG_FOOD, "\n6. Tailwynd (slug tailwynd), 1 point, likely place 4 to 8, named in"),
+        (BEST, DOG_FOOD, "\n2026-10-26: Model D moved from Gribbel Meadow to Hound"),
+        (BEST, {"slug": "email-security-software"}, "The newest poll of Model C failed; the answ"),
         (LIST, PART, "(slug password-manager, level clear): Gantora"),
         (LIST, {"q": "zzz"}, "call search_best"),
         (LIST, {"offset": 2_000}, "begin at offset 0"),
@@ -572,7 +553,7 @@ PART = {"topic": "apps", "part": "privacy-and-security"}
 def test_other_tools_say_what_would_mislead_too(
     client: FlaskClient, tool: str, arguments: dict[str, Any], told: str
 ) -> None:
-    """How sure a change is, whose newest poll failed, what to do with an empty page."""
+    """How sure a change is, each place in a line of its own, failures, what leads on."""
     assert told in text_of(client, tool, **arguments)
 
 
