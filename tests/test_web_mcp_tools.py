@@ -475,6 +475,9 @@ def test_a_part_of_a_topic_is_listed(client: FlaskClient) -> None:
     assert "accepted are: " in refusal(client, LIST, topic=hit["topic"], part="vpns")
 
 
+SAME = "is another than just before"
+
+
 @pytest.mark.parametrize(
     ("q", "told"),
     [
@@ -493,13 +496,15 @@ def test_a_part_of_a_topic_is_listed(client: FlaskClient) -> None:
         ("what changed this week in money", "weeks and months are counted back from it"),
         ("what changed in plumbing", "What changed is told of a category, of a topic"),
         ("what changed for iphones?", "No category surely fits; ask back which of"),
-        ("what changed in VPN since May 2025?", "No #1 in Best VPN is another than just before"),
-        ("what changed in food and drink since May 2025?", "No #1 in this topic is another"),
-        ("what changed since yesterday", "not understood: give a day as YYYY-MM-DD."),
+        ("what changed in VPN since May 2025?", f"No #1 in Best VPN {SAME} 2025-05-01, as far as"),
+        ("what changed in food and drink since May 2025?", f"#1 in this topic {SAME} 2025-05-01"),
+        ("what changed since yesterday", "The time was not understood: give a day as YYYY-MM-DD."),
         ("what changed in VPN", "are of all times; to ask since a day, give it as YYYY-MM-DD."),
         ("what changed in VPN since Oct", "in Best VPN since 2026-10-01, newest first:"),
         ("what changed in VPN this week", "No assistant changed its first place in Best VPN since"),
+        ("what changed in VPN this week", "its first place in Best VPN since 2026-11-03."),
         ("what changed in VPN this week", "No lead in Best VPN changed by more than chance since"),
+        ("what changed in VPN this week", "changed by more than chance since 2026-11-03."),
         ("how sure is that?", "it is not covered; if not, call again with one that does."),
         ("how sure is that?", "Rankings that are tied, clear or undecided are in list_categories."),
         ("privacy and security", 'with topic "apps", part "privacy-and-security".'),
@@ -526,26 +531,25 @@ def test_what_is_not_so_is_not_said(client: FlaskClient, q: str, unsaid: str) ->
 
 
 DOG_FOOD, VPN = {"slug": "dog-food"}, {"slug": "vpn"}
+ZAMPINO = {"slug": "zampino-play"}
+MAIL = {"slug": "email-security-software"}
 PART = {"topic": "apps", "part": "privacy-and-security"}
 
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "told"),
     [
-        (BEST, DOG_FOOD, "(Level contradicted: over all comparable answers another"),
+        (BEST, DOG_FOOD, "(Level contradicted: over all comparable answers another is ahead.)"),
         (BEST, {"slug": "crm-software"}, "(Level open: who leads may be chance.)"),
         (BEST, VPN, "\n1. Halcira (slug halcira), 18 points, place 1 by more than chance, named"),
         (BEST, VPN, "as the numbers grow.”\n3. Stellwark Bridge (slug"),
         (BEST, DOG_FOOD, "likely place 1 to 4, named in 19 of the last 20 answers\n5. Mogswell"),
         (BEST, DOG_FOOD, "\n6. Tailwynd (slug tailwynd), 1 point, likely place 4 to 8, named in"),
         (BEST, DOG_FOOD, "\n2026-10-26: Model D moved from Gribbel Meadow to Hound"),
-        (BEST, {"slug": "email-security-software"}, "The newest poll of Model C failed; the answ"),
-        (
-            PRODUCT,
-            {"slug": "zampino-play"},
-            "#2 of 6 for dog food on Consensus Sample, though ahead",
-        ),
-        (LIST, PART, "(slug password-manager, level clear): Gantora"),
+        (BEST, MAIL, "The newest poll of Model C failed; the answer before it counts."),
+        (PRODUCT, ZAMPINO, "#2 of 6 for dog food on Consensus Sample, though ahead of its #1 by"),
+        (PRODUCT, ZAMPINO, "#1 by more than chance over all comparable answers"),
+        (LIST, PART, "Best password manager (slug password-manager, level clear): Gantora"),
         (LIST, {"q": "zzz"}, "call search_best"),
         (LIST, {"offset": 2_000}, "begin at offset 0"),
     ],

@@ -78,7 +78,7 @@ def text_of(client: FlaskClient, path: str) -> str:
         ("tied", OPEN, "points each, and each came first in 10 of the last 20."),
         ("unsettled", UNSETTLED, "X came first in 16 of the last 20 and is ahead of it by more"),
         ("points", CLEAR, "It leads on points by more than chance: second to fifth places"),
-        ("behind", UNSETTLED, "X has the most points in the latest answers, though none names it"),
+        ("behind", UNSETTLED, "the most points in the latest answers, though none names it first;"),
         ("most", OPEN, "may come first. Z came first more often, 8 times, with"),
         ("others", CLEAR, "U, V, W and Z came first more often, 4 times each, with"),
         ("once", ONCE, "Three of four assistants name it first. Each assistant has answered"),
