@@ -104,13 +104,18 @@ def test_an_unknown_model_is_refused_with_the_accepted_names(
     assert "A, B, C, D, Retired" in body["detail"]
 
 
-@pytest.mark.parametrize("name", ["q", "slug", "model", "limit"])
-def test_a_parameter_given_twice_is_refused(reader: FlaskClient, name: str) -> None:
-    """Which of two values is meant is not guessed, even when they are equal."""
-    given = {"q": "tea", "slug": "crm-software", "model": "A", "limit": "5"}
-    wanted = {"q": given["q"]} if name == "q" else {n: v for n, v in given.items() if n != "q"}
-    path = "/api/v1/search" if name == "q" else "/api/v1/history"
-    body = refused(reader.get(path, query_string={**wanted, name: [given[name]] * 2}), name)
+@pytest.mark.parametrize(
+    "address",
+    [
+        "search?q=tea&q=tea",
+        *["history?slug=crm-software&model=A&limit=5&" + w for w in ("model=A", "limit=5")],
+        *[f"history?slug={first}&slug=crm-software" for first in ("crm-software", "Green-Tea")],
+    ],
+)
+def test_a_parameter_given_twice_is_refused(reader: FlaskClient, address: str) -> None:
+    """Which of two values is meant is not guessed, be they equal or in other letters."""
+    name = address.rpartition("&")[2].partition("=")[0]
+    body = refused(reader.get(f"/api/v1/{address}"), name)
     assert "more than once" in body["detail"]
 
 

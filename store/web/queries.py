@@ -288,7 +288,8 @@ def from_address(
     if errors:
         lower = _in_lower_case(texts, errors)
         # Paths are led to lower case before they come here.
-        if lower != texts and not variables and not _read(kind, lower, from_text=True)[1]:
+        may_move = lower != texts and not variables
+        if may_move and not _read(kind, lower, from_text=True, twice=twice)[1]:
             raise Moved(**lower)
         raise Refused.parameters(errors)
     return kind(**values)
