@@ -136,7 +136,7 @@ def test_openai_sdk_reads_our_batch_and_we_its() -> None:
         output_file_id="file-2",
     )  # fmt: skip
     remote = queue.read_batch(sample.model_dump(mode="json"))
-    assert remote == RemoteBatch(id="batch_1", state="ended", files=("file-2",))
+    assert remote == RemoteBatch(id="batch_1", state="ended", files=("files/file-2/content",))
     content = {"type": "output_text", "text": "hello", "annotations": []}
     message = {
         "id": "m", "type": "message", "role": "assistant", "status": "completed",

@@ -37,7 +37,7 @@ def test_a_batch_goes_to_the_base_url_with_the_key_in_a_header(name: str) -> Non
         queue.build_batch(items, "file-1"),
         queue.build_status_request("b"),
         queue.build_cancel("b"),
-        queue.build_download("f"),
+        queue.build_get("f"),
     ]
     for request in filter(None, requests):
         assert request.url.startswith("https://api.example/v1/")

@@ -304,8 +304,8 @@ class AssistantBatches:
     def _results(self, remote: RemoteBatch) -> list[Result] | str:
         """Return all that a provider says of a batch's items, or why it cannot be had now."""
         results: list[Result] = []
-        for file in remote.files:
-            response = self._call(self._queue.build_download(file))
+        for path in remote.files:
+            response = self._call(self._queue.build_get(path))
             if not response.is_success:
                 return self._describe(response)
             results += self._queue.read_results(response.body)

@@ -1,6 +1,5 @@
 """Anthropic: the Messages API, and its batches."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from store.polls.answers import ANSWER_SCHEMA, Prompt
@@ -26,37 +25,30 @@ class AnthropicQueue(wire.Queue):
         requests = [{"custom_id": id_, "params": body} for id_, body in items.items()]
         return self._post(self.HOME, {"requests": requests})
 
-    def build_download(self, file: str) -> wire.Request:
-        """Return the request for its results; its ``results_url`` would get our key elsewhere."""
-        return self._get(f"{self.HOME}/{file}/results")
-
     def read_batch(self, described: dict[str, Any]) -> wire.RemoteBatch | None:
-        """Return a batch, whose id is also what its results are read from."""
+        """Return a batch; to its ``results_url``, which may lie elsewhere, our key is not sent."""
         id_ = wire.path_id(described.get("id"))
         if id_ is None or "processing_status" not in described:
             return None
-        has_ended = described["processing_status"] == "ended"
-        files = (id_,) if has_ended else ()
-        return wire.RemoteBatch(id=id_, state="ended" if has_ended else "open", files=files)
+        if described["processing_status"] != "ended":
+            return wire.RemoteBatch(id=id_, state="open")
+        return wire.RemoteBatch(id=id_, state="ended", files=(f"{self.HOME}/{id_}/results",))
 
     # https://docs.claude.com/en/api/retrieving-message-batch-results
-    def read_results(self, body: bytes) -> Iterator[wire.Result]:
-        """Yield each line's result; an error is the whole body that comes with its status."""
+    def read_result(self, line: dict[str, Any]) -> wire.Response:
+        """Return what a line comes to; an error is the whole body that comes with its status."""
+        result = wire.as_object(line.get("result"))
+        kind = wire.as_text(result.get("type"))
+        if kind == "succeeded":
+            return wire.as_response(200, result.get("message"))
+        if kind == "errored":
+            error = wire.as_object(result.get("error"))
+            inner = wire.as_object(error.get("error")) or error
+            status = wire.ERRORS.get(wire.as_text(inner.get("type")), 500)
+            return wire.as_response(status, {"error": inner})
         odd = wire.no_answer("http", "The provider's batch gave a result of no known kind.")
-        for line in filter(None, map(wire.read_object, body.splitlines())):
-            identifier = wire.as_text(line.get("custom_id"))
-            result = wire.as_object(line.get("result"))
-            kind = wire.as_text(result.get("type"))
-            if kind == "succeeded":
-                yield identifier, wire.as_response(200, result.get("message"))
-            elif kind == "errored":
-                error = wire.as_object(result.get("error"))
-                inner = wire.as_object(error.get("error")) or error
-                status = wire.ERRORS.get(wire.as_text(inner.get("type")), 500)
-                yield identifier, wire.as_response(status, {"error": inner})
-            else:
-                kinds = {"canceled": wire.UNASKED["cancelled"], "expired": wire.UNASKED["expired"]}
-                yield identifier, kinds.get(kind, odd)
+        kinds = {"canceled": wire.UNASKED["cancelled"], "expired": wire.UNASKED["expired"]}
+        return kinds.get(kind, odd)
 
 
 class Messages(wire.WireFormat):

@@ -1,6 +1,5 @@
 """OpenAI's two formats, which its kin speak too, and their batches."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -44,10 +43,6 @@ class OpenAIQueue(wire.Queue):
         }
         return self._post(self.HOME, body)
 
-    def build_download(self, file: str) -> wire.Request:
-        """Return the request for a file of results."""
-        return self._get(f"files/{file}/content")
-
     # https://platform.openai.com/docs/api-reference/batch/object
     def read_batch(self, described: dict[str, Any]) -> wire.RemoteBatch | None:
         """Return a batch; a file that is not there is null, or an empty string."""
@@ -58,7 +53,7 @@ class OpenAIQueue(wire.Queue):
         files = map(wire.path_id, (described.get("output_file_id"), described.get("error_file_id")))
         errors = wire.as_objects(wire.as_object(described.get("errors")).get("data"))
         words = [wire.as_text(e.get(name)) for e in errors[:1] for name in ("code", "message")]
-        present = tuple(dict.fromkeys(filter(None, files)))
+        present = tuple(dict.fromkeys(f"files/{file}/content" for file in files if file))
         has_failed = status == "failed" and not present
         return wire.RemoteBatch(
             id=id_,
@@ -69,24 +64,18 @@ class OpenAIQueue(wire.Queue):
         )
 
     # https://platform.openai.com/docs/guides/batch#5-retrieve-the-results
-    def read_results(self, body: bytes) -> Iterator[wire.Result]:
-        """Yield each line's result; the outputs and the errors have one shape."""
-        for line in filter(None, map(wire.read_object, body.splitlines())):
-            answer, error = wire.as_object(line.get("response")), wire.as_object(line.get("error"))
-            identifier, code = wire.as_text(line.get("custom_id")), wire.as_text(error.get("code"))
-            if answer:
-                id_ = wire.as_text(answer.get("request_id"))
-                headers = {"x-request-id": id_} if id_ else {}
-                status = answer.get("status_code")
-                yield identifier, wire.as_response(status, answer.get("body"), headers)
-            elif code in ("batch_expired", "batch_cancelled"):
-                yield identifier, wire.UNASKED[code.removeprefix("batch_")]
-            else:
-                why = wire.as_text(error.get("message")) or code or "no reason"
-                yield (
-                    identifier,
-                    wire.no_answer("http", f"The provider's batch did not answer ({why})."),
-                )
+    def read_result(self, line: dict[str, Any]) -> wire.Response:
+        """Return what a line comes to; those of outputs and of errors have one shape."""
+        answer, error = wire.as_object(line.get("response")), wire.as_object(line.get("error"))
+        if answer:
+            id_ = wire.as_text(answer.get("request_id"))
+            headers = {"x-request-id": id_} if id_ else {}
+            return wire.as_response(answer.get("status_code"), answer.get("body"), headers)
+        code = wire.as_text(error.get("code"))
+        if code in ("batch_expired", "batch_cancelled"):
+            return wire.UNASKED[code.removeprefix("batch_")]
+        why = wire.as_text(error.get("message")) or code or "no reason"
+        return wire.no_answer("http", f"The provider's batch did not answer ({why}).")
 
 
 QUEUES = {"openai.com": OpenAIQueue, "localhost": OpenAIQueue}

@@ -380,8 +380,8 @@ UNASKED: Mapping[str, Response] = {
 class RemoteBatch(Struct, frozen=True, kw_only=True):
     """A batch as its provider describes it.
 
-    ``files`` name what its results are read from. An item without a result comes to ``unasked``.
-    ``why`` says why it failed.
+    ``files`` are the paths that its results are read from. An item without a result comes to
+    ``unasked``. ``why`` says why it failed.
     """
 
     id: str
@@ -411,25 +411,27 @@ class Queue:
 
     def build_status_request(self, batch: str) -> Request:
         """Return the request that asks how a batch stands."""
-        return self._get(f"{self.HOME}/{batch}")
+        return self.build_get(f"{self.HOME}/{batch}")
 
     def build_cancel(self, batch: str) -> Request:
         """Return the request that cancels a batch."""
         return self._post(f"{self.HOME}/{batch}/cancel", {})
-
-    def build_download(self, file: str) -> Request:
-        """Return the request for one of :attr:`RemoteBatch.files`."""
-        raise NotImplementedError
 
     def read_batch(self, described: dict[str, Any]) -> RemoteBatch | None:
         """Return a batch from what the provider says of it; ``None`` if it says nothing of one."""
         raise NotImplementedError
 
     def read_results(self, body: bytes) -> Iterator[Result]:
-        """Yield what one of its files says of its items, in any order."""
+        """Yield what one of its files says of its items, a line for each, in any order."""
+        for line in filter(None, map(read_object, body.splitlines())):
+            yield as_text(line.get("custom_id")), self.read_result(line)
+
+    def read_result(self, line: dict[str, Any]) -> Response:
+        """Return what a line of results comes to, whatever it holds."""
         raise NotImplementedError
 
-    def _get(self, path: str) -> Request:
+    def build_get(self, path: str) -> Request:
+        """Return a GET below the base URL, such as of one of :attr:`RemoteBatch.files`."""
         return replace(self._post(path, {}), method="GET")
 
     def _post(self, path: str, body: Mapping[str, Any], file: bytes | None = None) -> Request:
