@@ -4,8 +4,8 @@ Questions outside batches are answered as by ``replaying.py``, and billed too. E
 product of its own, ``Bill <n>``. ``told`` sets what a model's batches do, with any of
 
     looks      how often a batch is looked at before it has ended (0)
-    create     "drop" (made, then the line is dropped), "lose" (not made, dropped),
-               "500" (made), "void" (not made), or a status with which it is refused
+    create     "drop" (made, then the line is dropped), 500 (made), or a status with which it is
+               refused
     why        what is said to that
     unknown    how often a new batch is answered with 404 (0)
     end        "completed", "expired", "cancelled", "failed", "hang" (till it is cancelled),
@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.parser import BytesParser
@@ -125,7 +124,7 @@ class Handler(DirectHandler):
             if found := re.search(r"/batches/([^/:]+)[/:]cancel$", path):
                 return self._cancel(found[1])
             if path.endswith("/batches"):
-                return self._reply_to_create(*self._made(json.loads(raw)))
+                return self._create(json.loads(raw))
         return self._answer(json.loads(raw))
 
     def _answer(self, body: dict[str, Any]) -> None:
@@ -146,14 +145,11 @@ class Handler(DirectHandler):
         self.server_.files[name] = cast("bytes", fields["file"]).decode()
         self._json(200, {"id": name, "object": "file", "purpose": "batch"})
 
-    def _made(self, body: Told) -> tuple[Told, Told | None]:
-        """A batch as it is kept, and what its model is told; ``None`` if it is not made."""
+    def _create(self, body: Told) -> None:
         api, items = self._items(body)
         model = items[0]["model"]
         told = self.server_.told.get(model, {})
         create = told.get("create")
-        if create in ("lose", "void") or isinstance(create, int):
-            return told, None
         known = f"b{len(self.server_.batches) + 1}"
         batch = {
             "id": known,
@@ -165,10 +161,15 @@ class Handler(DirectHandler):
             "end": told.get("end", "completed"),
             "status": "in_progress",
             "results": None,
-            "at": time.time(),
         }
-        self.server_.batches[known] = batch
-        return told, batch
+        if create in (None, "drop", 500):
+            self.server_.batches[known] = batch
+        if create == "drop":
+            self.close_connection = True
+        elif create:
+            self._json(create, {"error": {"message": told.get("why", "oops")}})
+        else:
+            self._json(200, self._seen(batch))
 
     def _items(self, body: Told) -> tuple[str, list[Told]]:
         if "requests" in body:
@@ -178,18 +179,6 @@ class Handler(DirectHandler):
         api = "responses" if lines[0]["url"].endswith("responses") else "chat"
         items = [_item(api, x["custom_id"], x["body"]) for x in lines]
         return api, items
-
-    def _reply_to_create(self, told: Told, batch: Told | None) -> None:
-        create = told.get("create")
-        if create in ("drop", "lose"):
-            self.close_connection = True
-        elif isinstance(create, int):
-            why = told.get("why", "no batches of this model")
-            self._json(create, {"error": {"message": why}})
-        elif create in ("500", "void") or batch is None:
-            self._json(500, {"error": {"message": "oops"}})
-        else:
-            self._json(200, self._seen(batch))
 
     def _look(self, known: str) -> None:
         batch = self.server_.batches.get(known)
@@ -210,33 +199,19 @@ class Handler(DirectHandler):
 
     def _seen(self, batch: Told) -> Told:
         """A batch as its format describes it."""
-        results = batch["results"] or []
-        done = sum(kind == "answer" for _, kind, _ in results)
-        made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(batch["at"]))
-        total, ended = len(batch["items"]), batch["status"] != "in_progress"
+        has_ended = batch["status"] != "in_progress"
         if batch["api"] == "messages":
-            counts = dict.fromkeys(("succeeded", "errored", "canceled", "expired"), 0)
-            pending = 0 if ended else total
-            counts["succeeded"] = total - pending
-            return {
-                "id": batch["id"],
-                "type": "message_batch",
-                "processing_status": "ended" if ended else "in_progress",
-                "request_counts": {**counts, "processing": pending},
-                "created_at": made,
-            }
-        is_there = ended and results
+            status = "ended" if has_ended else "in_progress"
+            return {"id": batch["id"], "type": "message_batch", "processing_status": status}
+        kinds = {kind == "answer" for _, kind, _ in batch["results"] or []}
+        error = {"code": "token_limit_exceeded", "message": "too many"}
         return {
             "id": batch["id"],
             "object": "batch",
             "status": batch["status"],
-            "created_at": batch["at"],
-            "request_counts": {"total": total, "completed": done, "failed": 0},
-            "output_file_id": f"out-{batch['id']}" if is_there and done else None,
-            "error_file_id": f"err-{batch['id']}" if is_there and done < total else "",
-            "errors": {"data": [{"code": "token_limit_exceeded", "message": "too many"}]}
-            if batch["status"] == "failed"
-            else None,
+            "output_file_id": f"out-{batch['id']}" if True in kinds else None,
+            "error_file_id": f"err-{batch['id']}" if False in kinds else "",
+            "errors": {"data": [error]} if batch["status"] == "failed" else None,
         }
 
     def _file(self, name: str) -> None:

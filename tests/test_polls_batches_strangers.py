@@ -5,10 +5,7 @@ named by ``AIMOCK``) and llmock for Anthropic; it and the SDKs are the extra ``s
 """
 
 import os
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,8 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 from polling_world import PollingWorld
-from processes import reached, until
-from servers import free_port
+from processes import until
+from servers import free_port, running
 
 from store.polls.asking import request_for
 from store.polls.providers import WIRE_FORMATS, queue_of
@@ -30,18 +27,6 @@ EXTRA = "pip install '.[sdk]'"
 
 
 NAMES = {"responses": "GPT", "messages": "Claude", "chat": "Grok"}
-
-
-@contextmanager
-def running(command: list[str], port: int, look: str) -> Iterator[str]:
-    """A server, once it answers."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        url = f"http://127.0.0.1:{port}"
-        try:
-            until(lambda: reached(f"{url}{look}") is not None)
-            yield url
-        finally:
-            process.kill()
 
 
 def through(tmp_path: Path, url: str, api: str) -> PollingWorld:
@@ -62,8 +47,8 @@ def test_aimock_takes_our_batches(tmp_path: Path, api: str) -> None:
     port = free_port()
     (tmp_path / "none.json").write_text('{"fixtures": []}')
     command = [str(AIMOCK), "-p", str(port), "-f", str(tmp_path / "none.json")]
-    with running(command, port, "/v1/batches") as url:
-        polls = through(tmp_path, url, api).polls()
+    with running(command, port, {}, tmp_path / "log"):
+        polls = through(tmp_path, f"http://127.0.0.1:{port}", api).polls()
     assert {poll.failure for poll in polls} == {"parse"}
     assert 'It begins: "Mock batch completion"' in (polls[0].error or "")
 
@@ -73,11 +58,9 @@ def test_aimock_takes_our_batches(tmp_path: Path, api: str) -> None:
 def test_llmock_takes_our_batches(tmp_path: Path) -> None:
     """Batch, look and results of Anthropic's format are as it expects."""
     port = free_port()
-    program = str(Path(sys.executable).with_name("llmock"))
-    with running(
-        [program, "serve", "-p", str(port)], port, "/anthropic/v1/messages/batches"
-    ) as url:
-        polls = through(tmp_path, f"{url}/anthropic", "messages").polls()
+    command = [str(Path(sys.executable).with_name("llmock")), "serve", "-p", str(port)]
+    with running(command, port, {}, tmp_path / "log"):
+        polls = through(tmp_path, f"http://127.0.0.1:{port}/anthropic", "messages").polls()
     assert all(poll.usage and poll.served_model for poll in polls)
 
 
