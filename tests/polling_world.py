@@ -5,32 +5,65 @@ from collections import Counter, deque
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from builders import category
 from processes import write_real
+from replaying import Replaying, Step
 
 from store.files import Files
 from store.history import History
-from store.polls.asking import keep_instrument
+from store.polls.asking import ask, estimate_reserve, keep_instrument, poll_of
 from store.polls.batch_files import Batch, BatchFiles
 from store.polls.batches import AssistantBatches, follow_batches
 from store.polls.clocks import Clock
 from store.polls.due import Pair, PollingReader
 from store.polls.poller import Plan, take_turn
-from store.polls.sending import Limits
+from store.polls.sending import Limits, Sender
 from store.polls.session import PollSession, Summary
-from store.polls.spending import Budget
-from store.records import Poll
+from store.polls.spending import Budget, Charge
+from store.records import Assistant, Poll
 from store.settings import Settings
 from store.store import append
 
 CANARY = "sk-canary-4f1d9a"
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
+ONCE = Limits(attempts=1)
 
 
 def budget(run_usd: float | None = None) -> Budget:
     """The ledger of one run, with a limit or without."""
     return Budget(Path(), lambda: "2026-11-24", lambda _: Counter(), run_usd=run_usd)
+
+
+class Outcome(NamedTuple):
+    """A poll, and the seconds for which it has its assistant paused."""
+
+    poll: Poll
+    pause: float | None
+
+
+def asked(
+    server: Replaying,
+    *steps: Step,
+    account: Budget | None = None,
+    limits: Limits = ONCE,
+    clock: Clock | None = None,
+    **fields: Any,
+) -> Outcome:
+    """One question to an assistant whose provider follows these steps."""
+    server.follow({"m": list(steps)})
+    server.seen.clear()
+    priced = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
+    base = {"name": "A", "api": "chat", "base_url": f"{server.url}/v1", "model": "m", "rpm": 10**6}
+    who = Assistant(**{**base, **priced, **fields})
+    sender = Sender(who, threading.Event(), secret=CANARY, limits=limits, clock=clock)
+    pair = Pair("crm-software", category(), who)
+    charge = Charge(account or budget(), estimate_reserve(who, pair.category.question))
+    assert charge.reserve()
+    reply = ask(pair, sender, charge)
+    assert reply
+    return Outcome(poll_of(who, pair.slug, pair.category.question, reply, CANARY), reply.pause)
 
 
 class PollingWorld:
@@ -41,7 +74,7 @@ class PollingWorld:
         self.directory = directory
         write_real(directory, url, self.slugs, **fields)
         self.now = NOW
-        self.limits = Limits(attempts=1)
+        self.limits = ONCE
         self.stop = threading.Event()
         self.files = BatchFiles(directory)
 

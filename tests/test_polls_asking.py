@@ -1,17 +1,15 @@
 """From a category to a poll: what is recorded of an answer, a failure, a second try, and no key."""
 
 import json
-import threading
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pytest
-from builders import category, command, write_data
+from builders import command, write_data
 from msgspec import UNSET
-from polling_world import PollingWorld, budget
+from polling_world import CANARY, PollingWorld, asked, budget
 from processes import REAL
 from replaying import DROPPED, Replaying, answer_text, envelope
 
@@ -20,49 +18,18 @@ from store.history import History
 from store.polls.answers import prompt
 from store.polls.asking import (
     FOLDER,
-    ask,
     encode_instrument,
-    estimate_reserve,
     poll_of,
     read_result,
 )
-from store.polls.due import Pair
 from store.polls.providers import WIRE_FORMATS
 from store.polls.providers.wire import Response
 from store.polls.secrets import faults
-from store.polls.sending import Limits, Sender
-from store.polls.spending import Budget, Charge, at_reduced_price
-from store.records import Assistant, Poll, Usage
+from store.polls.sending import Sender
+from store.polls.spending import at_reduced_price
+from store.records import Assistant, Usage
 
-NOW = datetime(2026, 11, 2, 6, tzinfo=UTC)
-CANARY = "sk-canary-4f1d"
 APIS = tuple(WIRE_FORMATS)
-
-
-class Outcome(NamedTuple):
-    """A poll, and the seconds for which it has its assistant paused."""
-
-    poll: Poll
-    pause: float | None
-
-
-def asked(
-    server: Replaying, *steps: dict[str, Any], account: Budget | None = None, **fields: Any
-) -> Outcome:
-    """One question to an assistant whose provider follows these steps."""
-    server.follow({"m": list(steps)})
-    server.seen.clear()
-    priced = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
-    base = {"name": "A", "api": "chat", "base_url": f"{server.url}/v1", "model": "m", "rpm": 10**6}
-    who = Assistant(**{**base, **priced, **fields})
-    sender = Sender(who, threading.Event(), secret=CANARY, limits=Limits(attempts=1))
-    purse = account or budget()
-    pair = Pair("crm-software", category(), who)
-    charge = Charge(purse, estimate_reserve(who, pair.category.question))
-    assert charge.reserve()
-    reply = ask(pair, sender, charge)
-    assert reply
-    return Outcome(poll_of(who, pair.slug, pair.category.question, reply, CANARY), reply.pause)
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -192,7 +159,7 @@ def test_no_third_try_and_none_beyond_the_cap(provider: Replaying) -> None:
 def test_a_key_never_reaches_a_poll(provider: Replaying, api: str) -> None:
     """Wherever a provider puts our key, the record has a mark in its place."""
     escaped = CANARY.replace("s", "\\u0073")
-    split = CANARY[:4] + "\u200b" + CANARY[4:]
+    split = CANARY[:8] + "\u200b" + CANARY[8:]
     for shown in (CANARY, split):
         body = envelope(api, answer_text([f"Alpha {shown}"]), f"model-{shown}")
         got = asked(provider, {"body": body}, api=api).poll

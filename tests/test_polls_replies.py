@@ -2,74 +2,50 @@
 
 import gzip
 import json
-import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
 import pytest
-from builders import category
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from polling_world import budget
+from polling_world import CANARY, NOW, Outcome, asked, budget
 from replaying import Replaying, answer_text, envelope, serving
 
 from store.line_codec import decode_line, encode_line
-from store.polls.asking import UNEXPECTED, ask, estimate_reserve, poll_of
+from store.polls.asking import UNEXPECTED
 from store.polls.clocks import Clock
-from store.polls.due import Pair
 from store.polls.providers import WIRE_FORMATS
-from store.polls.providers.wire import Reply
-from store.polls.sending import Limits, Sender
-from store.polls.spending import Charge, micros
-from store.records import Assistant, Poll
+from store.polls.sending import Limits
+from store.polls.spending import micros
 
-NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
-CANARY = "sk-canary-4f1d9a"
 APIS = tuple(WIRE_FORMATS)
-TOTAL = 60
-
-
-class PollSession:
-    """A provider that sends the bytes it is given, and one question at a time."""
-
-    def __init__(self, provider: Replaying) -> None:
-        self.provider = provider
-
-    def poll(self, api: str, reply: bytes) -> tuple[Poll, float | None]:
-        """What one question comes to and its pause; it can be recorded and read back."""
-        self.provider.follow({"m": [{"raw": reply}]})
-        self.provider.seen.clear()
-        prices = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
-        line = {"api": api, "base_url": self.provider.url, "model": "m"}
-        fields: dict[str, Any] = {"rpm": 1_000_000, **line, **prices}
-        who = Assistant(name="A", **fields)
-        limits, clock = Limits(total=TOTAL, attempts=1), Clock(lambda: NOW)
-        sender = Sender(who, threading.Event(), secret=CANARY, limits=limits, clock=clock)
-        purse = budget(100)
-        charge = Charge(purse, estimate_reserve(who, category().question))
-        assert charge.reserve()
-        answer = ask(Pair("c", category(), who), sender, charge)
-        assert isinstance(answer, Reply)
-        made = poll_of(who, "c", category().question, answer, CANARY)
-        poll, encoded = encode_line(made, "2026-11-20T06:00:00Z")
-        assert decode_line(encoded[:-1]) == poll
-        assert CANARY.encode() not in encoded
-        if poll.usage:
-            assert purse.run_spent.total() >= micros(poll.usage.usd or 0)
-        else:
-            assert 0 <= purse.run_spent.total() <= 10 * 1e6
-        assert poll.latency_ms is None or poll.latency_ms < 1000 * (TOTAL + 5)
-        assert poll.failure != "interrupted"
-        return poll, answer.pause
+LIMITS = Limits(total=60, attempts=1)
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[PollSession]:
+def provider() -> Iterator[Replaying]:
     """One provider for all of them."""
-    with serving() as provider:
-        yield PollSession(provider)
+    with serving() as server:
+        yield server
+
+
+def poll_on(provider: Replaying, api: str, reply: bytes) -> Outcome:
+    """What one question comes to where these bytes come back; it can be recorded and read back."""
+    purse = budget(100)
+    outcome = asked(
+        provider, {"raw": reply}, account=purse, limits=LIMITS, clock=Clock(lambda: NOW), api=api
+    )
+    poll, encoded = encode_line(outcome.poll, "2026-11-20T06:00:00Z")
+    assert decode_line(encoded[:-1]) == poll
+    assert CANARY.encode() not in encoded
+    if poll.usage:
+        assert purse.run_spent.total() >= micros(poll.usage.usd or 0)
+    else:
+        assert 0 <= purse.run_spent.total() <= 10 * 1e6
+    assert poll.latency_ms is None or poll.latency_ms < 1000 * (LIMITS.total + 5)
+    assert poll.failure != "interrupted"
+    return outcome
 
 
 def http(body: bytes, status: int = 200, **headers: str) -> bytes:
@@ -104,45 +80,45 @@ def spent(given: Any, made: Any) -> bytes:
 
 @pytest.mark.parametrize(("digits", "usd"), [(9, 11_999.999988), (15, 1e9), (400, 1e9)])
 def test_counts_that_are_far_too_large_are_charged(
-    session: PollSession, digits: int, usd: float
+    provider: Replaying, digits: int, usd: float
 ) -> None:
     """The record says what it cost, a billion dollars at most, and its assistant is paused."""
     body = http(spent(7, 7).replace(b"7", b"9" * digits))
-    poll, pause = session.poll("chat", body)
+    poll, pause = poll_on(provider, "chat", body)
     assert (poll.usage and poll.usage.usd, poll.failure, pause) == (usd, None, 21_600)
     assert poll.notes[-1].endswith("are the prices and limits in models.json right?")
 
 
-def test_an_answer_of_another_time_that_cost_far_too_much_pauses(session: PollSession) -> None:
+def test_an_answer_of_another_time_that_cost_far_too_much_pauses(provider: Replaying) -> None:
     """It is a failure by its date, and as dear as any other."""
     body = http(spent(7, 7).replace(b"7", b"9" * 9), Date="Fri, 20 Nov 2026 09:00:00 GMT")
-    poll, pause = session.poll("chat", body)
+    poll, pause = poll_on(provider, "chat", body)
     assert (poll.failure, pause) == ("http", 21_600)
 
 
-def test_a_count_without_end_is_no_answer(session: PollSession) -> None:
+def test_a_count_without_end_is_no_answer(provider: Replaying) -> None:
     """What no program could read is neither booked nor believed."""
-    poll, _ = session.poll("chat", http(spent(7, 7).replace(b"7", b"9" * 5000)))
+    poll, _ = poll_on(provider, "chat", http(spent(7, 7).replace(b"7", b"9" * 5000)))
     assert (poll.usage, poll.failure) == (None, "http")
 
 
 @pytest.mark.parametrize("depth", [340, 900, 5000])
 @pytest.mark.parametrize("build", [nested, nested_text])
-def test_content_as_deep_as_it_likes(session: PollSession, build: Any, depth: int) -> None:
+def test_content_as_deep_as_it_likes(provider: Replaying, build: Any, depth: int) -> None:
     """Nesting in the envelope, with and without escapes, is a failed poll."""
     body = envelope("chat", "", "m")
     body["choices"][0]["message"]["content"] = "HERE"
     deep = '[{"text":' * depth + '"\\u0061"' + "}]" * depth
     text = deep if build is nested_text else "[" * depth + '"\\u0061"' + "]" * depth
-    poll, _ = session.poll("chat", http(json.dumps(body).replace('"HERE"', text).encode()))
+    poll, _ = poll_on(provider, "chat", http(json.dumps(body).replace('"HERE"', text).encode()))
     assert poll.failure in ("empty", "http")
 
 
-def test_what_a_model_said_is_kept(session: PollSession) -> None:
+def test_what_a_model_said_is_kept(provider: Replaying) -> None:
     """The beginning of what could not be read is in the record, cleaned, cut, without the key."""
     split = CANARY[:4] + "\u200b" + CANARY[4:]
     text = "x" * 290 + split + "y" * 100
-    poll, _ = session.poll("chat", http(json.dumps(envelope("chat", text, "m")).encode()))
+    poll, _ = poll_on(provider, "chat", http(json.dumps(envelope("chat", text, "m")).encode()))
     assert poll.error is not None
     assert poll.error.startswith("The answer is text, not the JSON object asked for. It begins: ")
     assert "[redac" in poll.error[-20:]
@@ -216,10 +192,10 @@ def hostile_reply(draw: Random) -> tuple[str, bytes]:
     return api, reply[: draw.randrange(len(reply))] if draw.random() < 0.05 else reply
 
 
-def is_one_record(session: PollSession, draw: Random) -> None:
+def is_one_record(provider: Replaying, draw: Random) -> None:
     """Poll once; what was thought of is no fault of the program, and nothing is out of bounds."""
     api, reply = hostile_reply(draw)
-    poll, pause = session.poll(api, reply)
+    poll, pause = poll_on(provider, api, reply)
     assert pause is None or 0 <= pause <= 7 * 86_400
     assert (poll.pick is None) == (poll.failure is not None) == (poll.error is not None)
     assert poll.error != UNEXPECTED.error, reply
@@ -232,9 +208,9 @@ DRAWS = st.randoms(use_true_random=True)
 
 @settings(max_examples=80)
 @given(draw=DRAWS)
-def test_any_reply_is_one_record(session: PollSession, draw: Random) -> None:
+def test_any_reply_is_one_record(provider: Replaying, draw: Random) -> None:
     """Whatever bytes come back, one poll is exactly one record, and the key is not in it."""
-    is_one_record(session, draw)
+    is_one_record(provider, draw)
 
 
 # requests leaves a socket to the garbage collector where it cannot decode a Location
@@ -242,6 +218,6 @@ def test_any_reply_is_one_record(session: PollSession, draw: Random) -> None:
 @pytest.mark.slow
 @settings(max_examples=20_000, suppress_health_check=list(HealthCheck), derandomize=False)
 @given(draw=DRAWS)
-def test_twenty_thousand_replies_are_as_many_records(session: PollSession, draw: Random) -> None:
+def test_twenty_thousand_replies_are_as_many_records(provider: Replaying, draw: Random) -> None:
     """The same, with other replies on every run."""
-    is_one_record(session, draw)
+    is_one_record(provider, draw)
