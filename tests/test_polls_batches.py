@@ -345,15 +345,18 @@ def test_what_cannot_be_recorded_waits_and_holds_up_nothing(
 def test_what_could_not_be_recorded_is_in_no_batch(
     openai: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its history is tried before anything is sent and paid for."""
+    """Its history is tried before anything is sent and paid for, and the reason is told."""
 
     def refuse(_: History, slug: str, now: str) -> None:
         if slug == "c-001":
             raise HistoryError(f"{slug}.jsonl cannot be written: {now}")
 
     monkeypatch.setattr(History, "check_appendable", refuse)
-    openai.begin()
+    assert openai.begin().reasons == {
+        "not asked": "c-001.jsonl cannot be written: 2026-11-20T06:00:00Z"
+    }
     assert [item.slug for item in openai.data.batches()[0].items] == ["c-000", "c-002"]
+    assert (openai.begin("c-001").batched, len(openai.data.batches())) == (0, 1)
 
 
 def test_by_a_clock_that_was_never_set_no_batch_is_begun(openai: Queue) -> None:
@@ -526,20 +529,6 @@ def test_a_broken_line_after_days_off_gives_no_batch_up(openai: Queue) -> None:
     openai.data.stop.clear()
     openai.follow()
     assert openai.states == ["failed"]
-
-
-def test_what_no_batch_can_record_is_told(
-    world_of: WorldOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is sent, and the reason is there, as for questions that are asked directly."""
-
-    def refuse(*_: Any) -> None:
-        raise HistoryError("history cannot be written: Permission denied")
-
-    monkeypatch.setattr(History, "check_appendable", refuse)
-    assert world_of(60).due("GPT").reasons == {
-        "not asked": "history cannot be written: Permission denied"
-    }
 
 
 def test_a_batch_that_is_collected_the_next_day_counts_there(openai: Queue) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.category_history import CLOCK_TOLERANCE
-from store.polls.clocks import EARLIEST, LONGEST, Clock, date, limit_reset, retry_after
+from store.polls.clocks import LONGEST, Clock, date, limit_reset, retry_after
 
 NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -25,16 +25,6 @@ class Hands:
         """Time goes by, for both."""
         self.now += time
         self.elapsed += time.total_seconds()
-
-
-def test_a_clock_that_was_never_set_sends_nothing() -> None:
-    """Before 2020 nothing is sent, and a sentence says what the clock says."""
-    hands = Hands()
-    assert hands.clock.fault() is None
-    hands.now = EARLIEST - SECOND
-    assert hands.clock.fault() == (
-        "This machine's clock says 2019-12-31T23:59:59Z; nothing is sent until it is set."
-    )
 
 
 @pytest.mark.parametrize("sign", [1, -1])

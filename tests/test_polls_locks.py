@@ -3,22 +3,9 @@
 import threading
 from pathlib import Path
 
-import pytest
 from processes import until
 
-from store.disk import locked
-from store.polls.locks import is_held, path_of, turn
-
-
-def test_a_lock_has_one_holder(tmp_path: Path) -> None:
-    """Threads of one process exclude each other as processes do."""
-    path = tmp_path / "x.lock"
-    assert not is_held(path)
-    with locked(path):
-        with pytest.raises(BlockingIOError), locked(path, wait=False):
-            pass
-        assert is_held(path)
-    assert not is_held(path)
+from store.polls.locks import path_of, turn
 
 
 def test_names_of_any_kind_have_a_file(tmp_path: Path) -> None:

@@ -290,20 +290,6 @@ def here(tmp_path: Path, provider: Replaying) -> Iterator[tuple[Schedule, Path, 
 Here = tuple[Schedule, Path, Replaying]
 
 
-def test_a_schedule_starts_polls_and_stops(here: Here) -> None:
-    """Started it polls what is due, stopped it polls no more, and stopping again does no harm."""
-    schedule, data, server = here
-    schedule.stop()
-    assert not server.seen
-    schedule = Schedule(schedule._store, schedule._settings)  # noqa: SLF001 - the same anew
-    schedule.start()
-    until(lambda: len(polls(data)) == 2)
-    schedule.stop()
-    schedule.stop()
-    assert schedule.status().reasons == ("The schedule does not run; restart the server.",)
-    assert not is_held(data / ".locks" / "schedule.lock")
-
-
 def test_a_schedule_fills_rounds(here: Here) -> None:
     """It asks until each pair has the answers that its round takes, and no more."""
     schedule, data, server = here
@@ -338,7 +324,7 @@ def stands(schedule: Schedule) -> tuple[bool, bool]:
 
 
 def test_the_second_schedule_waits_for_the_first(here: Here) -> None:
-    """While one holds the lock the other stands by; it takes over when the lock falls free."""
+    """While one holds the lock the other stands by; it takes over until it is stopped."""
     schedule, data, server = here
     (data / ".locks").mkdir()
     with locked(data / ".locks" / "schedule.lock"):
@@ -350,6 +336,8 @@ def test_the_second_schedule_waits_for_the_first(here: Here) -> None:
     assert stands(schedule) == (True, True)
     schedule.stop()
     assert stands(schedule) == (False, False)
+    assert schedule.status().reasons == ("The schedule does not run; restart the server.",)
+    assert not is_held(data / ".locks" / "schedule.lock")
 
 
 def test_a_locks_folder_that_cannot_be_used_is_told(
