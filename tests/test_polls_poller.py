@@ -3,7 +3,6 @@
 import errno
 import os
 import threading
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -38,34 +37,6 @@ def test_an_answer_outlasts_a_moment_without_file_descriptors(
     monkeypatch.setattr(History, "append", append_late)
     session.due()
     assert (len(session.polls("GPT")), len(provider.seen)) == (3, 3)
-
-
-def test_every_pair_is_asked_and_recorded_once(session: PollingWorld) -> None:
-    """What is due is asked; when asked again nothing is due."""
-    assert str(session.due()) == "3 answered, 0.0132 USD"
-    assert session.due().due == 0
-    assert Counter((p.slug, p.model) for p in session.polls()) == {
-        (s, "GPT"): 1 for s in session.slugs
-    }
-
-
-def test_a_turn_is_so_long(session: PollingWorld, provider: Replaying) -> None:
-    """Then the lock is let go, whatever is left."""
-    assert session.due(most=2).polled == 2
-    assert len(provider.seen) == 2
-    assert session.due(most=2).polled == 1
-
-
-def test_no_more_are_under_way_than_an_assistant_takes(tmp_path: Path, provider: Replaying) -> None:
-    """So many at once, and the next when one came back."""
-    provider.follow({"gpt": [{"gate": "shut", "picks": ["A"]}]})
-    session = PollingWorld(tmp_path / "data", provider.url, 6, concurrency=2)
-    turn = threading.Thread(target=session.due)
-    turn.start()
-    until(lambda: len(provider.seen) == 2)
-    provider.gate("shut").set()
-    turn.join()
-    assert failures(session) == [None] * 6
 
 
 def test_two_pollers_never_ask_the_same(session: PollingWorld, provider: Replaying) -> None:

@@ -459,15 +459,6 @@ def test_a_file_whose_fsync_failed_is_paid_for_once(
     assert "cannot be written: Input/output error" in caplog.text
 
 
-def test_a_history_that_cannot_be_read_is_not_added_to(here: Here) -> None:
-    """What may have been asked before is not paid for again; the other categories are polled."""
-    schedule, data, server = here
-    (data / "history" / "c-0.jsonl").mkdir()
-    for _ in range(2):
-        schedule._job("GPT")  # noqa: SLF001 - one job by hand
-    assert [one["question"] for one in server.seen] == ["What is the best c-1?"]
-
-
 @pytest.mark.parametrize("name", ["site.json", "models.json"])
 def test_nothing_is_polled_while_it_is_open_whom_to_ask_and_at_what_cost(
     here: Here, caplog: pytest.LogCaptureFixture, name: str
