@@ -29,6 +29,8 @@ from replaying import Handler as DirectHandler
 from replaying import Replaying, answer_text, answering, envelope
 
 Told = dict[str, Any]
+WHY = "too many"
+"""What it says of a batch that failed."""
 
 
 class Batching(Replaying):
@@ -204,7 +206,7 @@ class Handler(DirectHandler):
             status = "ended" if has_ended else "in_progress"
             return {"id": batch["id"], "type": "message_batch", "processing_status": status}
         kinds = {kind == "answer" for _, kind, _ in batch["results"] or []}
-        error = {"code": "token_limit_exceeded", "message": "too many"}
+        error = {"code": "token_limit_exceeded", "message": WHY}
         return {
             "id": batch["id"],
             "object": "batch",

@@ -22,6 +22,7 @@ from store.polls.asking import (
     poll_of,
     read_result,
 )
+from store.polls.batch_files import BatchQuestion
 from store.polls.providers import WIRE_FORMATS
 from store.polls.providers.wire import Response
 from store.polls.secrets import faults
@@ -207,7 +208,8 @@ def test_an_answer_of_a_batch_that_costs_far_too_much_pauses_too() -> None:
         body = envelope("chat", answer_text(["Alpha"]), "m")
         body["usage"] = {"prompt_tokens": 700, "completion_tokens": made}
         response = Response(200, {}, json.dumps(body).encode())
-        reply = read_result(priced, "crm-software", "Which?", response, "batch x-0")
+        item = BatchQuestion("crm-software", "Which?")
+        reply = read_result(priced, item, response, "batch x-0", None)
         poll = poll_of(priced, "crm-software", "Which?", reply)
         assert (poll.succeeded, reply.pause) == (True, rest)
         assert "it cost" in poll.notes[1]

@@ -8,11 +8,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import batching
 import msgspec
 import pytest
 from batching import Batching, serving
 from builders import answered, append, command
 from polling_world import CANARY, NOW, PollingWorld
+from replaying import answer_text
 
 from store.history import History, HistoryError
 from store.polls.batch_files import BatchFiles
@@ -107,6 +109,35 @@ def test_a_batch_is_begun_followed_and_collected(queue: Queue) -> None:
     assert {p.usage.usd for p in polls if p.usage} == {0.0022}
     assert queue.data.spent() == pytest.approx(3 * 0.0022)
     assert all(poll.notes[0].startswith("batch ") for poll in polls)
+
+
+def test_no_batch_brings_its_key_into_a_record(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parted by characters that cleaning takes out, it is known once they are gone."""
+    parted = "\u200b".join(CANARY)
+    text = answer_text([f"Alpha {parted}"])
+    monkeypatch.setattr(batching, "answer_text", lambda _: text)
+    queue.begin()
+    queue.follow()
+    assert {poll.pick for poll in queue.data.polls()} == {"Alpha [redacted]"}
+
+
+def test_a_providers_words_on_a_batch_are_cleaned_and_cut_and_without_the_key(
+    openai: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it refused the batch or says why it failed: they go to the log and to a file."""
+    parted = "\u200b".join(CANARY)
+    words = f"{parted}\x1b[31m\nNo {'x' * 900}"
+    openai.tell(create=400, why=words)
+    refusal = openai.begin("c-000").wrong
+    monkeypatch.setattr(batching, "WHY", words)
+    openai.tell(end="failed")
+    openai.begin("c-001")
+    for [sentence] in (refusal, openai.follow().wrong):
+        assert "[redacted][31m No xxx" in sentence
+        assert len(sentence) < 400
+        assert sentence.isprintable()
 
 
 STEPS = [(History, "append", nth) for nth in (1, 2, 3)] + [

@@ -17,6 +17,7 @@ from store.disk import write_durably
 from store.line_codec import decode_line, encode_line
 from store.polls import answers, secrets, spending
 from store.polls.answers import Prompt, prompt
+from store.polls.batch_files import BatchQuestion
 from store.polls.due import Pair
 from store.polls.providers import WIRE_FORMATS
 from store.polls.providers.wire import Reply, Request, Response
@@ -132,7 +133,7 @@ def ask(pair: Pair, sender: Sender, charge: Charge) -> Reply | None:
 
 
 def read_result(
-    assistant: Assistant, slug: str, question: str, result: Response, note: str
+    assistant: Assistant, item: BatchQuestion, result: Response, note: str, key: str | None
 ) -> Reply:
     """Return one result of a batch as a reply; the ``assistant`` bears the prices of batches.
 
@@ -140,9 +141,9 @@ def read_result(
     """
     try:
         reply = WIRE_FORMATS[assistant.api].read_reply(result)
-        reply = spending.check_cost(assistant, estimate_reserve(assistant, question), reply)
+        reply = spending.check_cost(assistant, estimate_reserve(assistant, item.question), reply)
     except Exception:  # noqa: BLE001 - else one odd result would keep all others from history
-        reply = _unexpected(assistant, slug, None)
+        reply = _unexpected(assistant, item.slug, key)
     pause = Limits().pause if reply.is_permanent else None
     return replace(reply, notes=(note, *reply.notes), pause=pause)
 
@@ -188,9 +189,9 @@ def poll_of(
         parsed = text if isinstance(text, Failure) else answers.read(text)
         answer = parsed if isinstance(parsed, Answer) else None
         failure = parsed if isinstance(parsed, Failure) else None
-        error = _shown(failure.error, key) if failure else None
+        error = quote(failure.error, key) if failure else None
         if failure and failure.excerpt:
-            error = f'{error} It begins: "{_shown(failure.excerpt, key)}"'
+            error = f'{error} It begins: "{quote(failure.excerpt, key)}"'
         usage = None
         if tokens := reply.tokens:
             cost = spending.price_of(assistant, reply)
@@ -225,7 +226,7 @@ def poll_of(
     return poll
 
 
-def _shown(text: str, key: str | None) -> str:
+def quote(text: str, key: str | None) -> str:
     """Return text from outside, cleaned and cut; the key goes between, so that none is left."""
     whole: str = secrets.redact(key, clean(text), part=secrets.FAILURE_PART)
     return whole if len(whole) <= KEPT_CHARACTERS else f"{whole[:KEPT_CHARACTERS]}…"

@@ -15,7 +15,7 @@ from secrets import token_hex
 from msgspec.structs import replace
 
 from store.history import History, HistoryError
-from store.polls.asking import KEPT_CHARACTERS, estimate_reserve, poll_of, read_result, request_for
+from store.polls.asking import estimate_reserve, poll_of, quote, read_result, request_for
 from store.polls.batch_files import Batch, BatchQuestion
 from store.polls.due import Pair
 from store.polls.providers import WIRE_FORMATS, queue_of
@@ -32,7 +32,7 @@ from store.polls.session import CANCELLED, ENDING, SKIPPED, PollSession, Summary
 from store.polls.spending import Charge, at_reduced_price, micros
 from store.records import Assistant, Failure, Poll
 from store.settings import SettingsError
-from store.text import clean, rfc3339
+from store.text import rfc3339
 
 WORTH_ANOTHER = 50
 """Due pairs of an assistant that are worth another batch while one is on its way."""
@@ -100,7 +100,8 @@ class AssistantBatches:
         if queue is None:
             raise SettingsError(f"{assistant.name}: no queue for its batches is known")
         self._call = sender.call
-        self._queue = queue(assistant, sender.secret)
+        self._key = sender.secret
+        self._queue = queue(assistant, self._key)
         self._session = session
         self._summary = summary
         self._assistant = assistant
@@ -214,7 +215,8 @@ class AssistantBatches:
                 _fail(self._session, batch, why, batch.reserved)
             return
         if remote.state == "failed":
-            why = f"The provider's batch failed before it ran ({remote.why or 'no reason given'})."
+            words = quote(remote.why or "no reason given", self._key)
+            why = f"The provider's batch failed before it ran ({words})."
             self._summary.wrong.append(f"{self._name}: {why}")
             _fail(self._session, batch, why, 0)
             return
@@ -279,8 +281,8 @@ class AssistantBatches:
             if result == UNASKED["cancelled"]:
                 self._summary.count(CANCELLED)
                 continue
-            reply = read_result(self._priced, item.slug, item.question, result, note)
-            poll = poll_of(self._priced, item.slug, item.question, reply)
+            reply = read_result(self._priced, item, result, note, self._key)
+            poll = poll_of(self._priced, item.slug, item.question, reply, self._key)
             cost += self._cost(poll, result)
             try:
                 if note not in notes(item.slug):
@@ -315,7 +317,7 @@ class AssistantBatches:
         """Return what a request came to that was of no use, in a sentence."""
         outcome = WIRE_FORMATS[self._assistant.api].read_reply(response).outcome
         if isinstance(outcome, Failure):
-            return clean(outcome.error)[:KEPT_CHARACTERS]
+            return quote(outcome.error, self._key)
         return f"The provider answered HTTP {response.status}, but nothing that could be used."
 
 
