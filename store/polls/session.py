@@ -225,7 +225,7 @@ class PollSession:
                 number = getattr(error.__cause__, "errno", None)
                 if number not in SHORT_OF_FILES or time.monotonic() > end:
                     raise
-                self.stop.wait(0.1)
+                time.sleep(0.1)  # also when all is to stop, which would make it a busy loop
             else:
                 break
         summary.count(poll.failure or ANSWERED, poll.error)
