@@ -102,6 +102,25 @@ def test_what_stands_beside_the_text_is_read(
 
 
 @pytest.mark.parametrize(
+    ("api", "headers", "members", "tier"),
+    [
+        ("chat", {}, {"service_tier": "flex"}, "flex"),
+        ("responses", {}, {"service_tier": "default"}, "default"),
+        ("responses", {}, {}, None),
+        ("responses", {}, {"service_tier": "\x1b[31m\nflex"}, "[31m flex"),
+        ("gemini", {}, {"usageMetadata": {"serviceTier": "FLEX"}}, "flex"),
+        ("gemini", {"x-gemini-service-tier": "Standard"}, {}, "standard"),
+    ],
+)
+def test_the_tier_that_answered_is_read(
+    api: str, headers: dict[str, str], members: dict[str, Any], tier: str | None
+) -> None:
+    """Where each vendor says it; the price depends on it, and people read it."""
+    body = json.dumps({"id": "x", **members}).encode()
+    assert WIRE_FORMATS[api].read_reply(Response(200, headers, body)).tier == tier
+
+
+@pytest.mark.parametrize(
     ("name", "wait"),
     [
         ("rate-limited-retry-info", 22),

@@ -50,9 +50,9 @@ class Gemini(wire.WireFormat):
     def tier(self, envelope: dict[str, Any], response: wire.Response) -> str | None:
         """Return the tier of the header or, without one, of the counts."""
         usage = wire.as_object(envelope.get("usageMetadata"))
-        reported = wire.as_text(usage.get("serviceTier"))
-        tier = response.headers.get("x-gemini-service-tier") or reported
-        return tier.lower() or None
+        header = response.headers.get("x-gemini-service-tier")
+        tier = wire.first_name(header, usage.get("serviceTier"))
+        return tier.lower() if tier else None
 
     def tokens(self, envelope: dict[str, Any]) -> wire.Tokens | None:
         """Return what was counted, thoughts and what searches brought in included."""

@@ -288,7 +288,7 @@ class WireFormat:
 
     def tier(self, envelope: dict[str, Any], response: Response) -> str | None:  # noqa: ARG002
         """Return the tier that a question was answered in, where the provider says it."""
-        return as_text(envelope.get("service_tier")) or None
+        return first_name(envelope.get("service_tier"))
 
     def read_reply(self, response: Response) -> Reply:
         """Return what a response says, or why none came."""
