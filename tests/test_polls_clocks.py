@@ -185,6 +185,8 @@ def test_only_used_up_limits_count_and_the_longest_wins() -> None:
     }
     assert limit_reset(headers, HEADERS_AT) == 9
     assert limit_reset({}, HEADERS_AT) is None
+    nothing_used = {"x-ratelimit-used": "0", "x-ratelimit-reset": "0"}
+    assert limit_reset(nothing_used, HEADERS_AT) is None, "a used-up limit has nothing remaining"
 
 
 PIECES = st.sampled_from(

@@ -122,7 +122,7 @@ def limit_reset(headers: Mapping[str, str], now: datetime) -> float | None:
     """
     waits = []
     for name, left in headers.items():
-        if "ratelimit" not in name or _number(left) != 0:
+        if not ("ratelimit" in name and "remaining" in name and _number(left) == 0):
             continue
         reset = headers.get(name.replace("remaining", "reset"), "").strip()
         if _DURATION.fullmatch(reset):
