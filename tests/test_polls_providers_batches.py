@@ -2,6 +2,7 @@
 
 import gc
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -66,6 +67,20 @@ def test_which_queue_an_assistant_has(api: Any, host: str, queue: Any) -> None:
 def read(queue: Any, *lines: Any) -> dict[str, Response]:
     """Results of JSON Lines."""
     return dict(queue.read_results("\n".join(map(json.dumps, lines)).encode()))
+
+
+def test_a_line_nested_as_deep_as_it_likes_holds_up_no_other() -> None:
+    """Whether it can just be read, just not, or be read and not written."""
+    gc.collect()  # as above
+    for depth in range(sys.getrecursionlimit() - 400, sys.getrecursionlimit() + 2):
+        deep = "[" * depth + "]" * depth
+        for queue, result in (
+            (openai, f'"response": {{"status_code": 200, "body": {deep}}}'),
+            (anthropic, f'"result": {{"type": "succeeded", "message": {deep}}}'),
+        ):
+            lines = f'{{"custom_id": "a", {result}}}\n{{"custom_id": "b"}}'
+            results = dict(queue.read_results(lines.encode()))
+            assert "b" in results
 
 
 def test_items_of_openai_that_have_no_response() -> None:

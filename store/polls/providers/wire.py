@@ -223,7 +223,11 @@ def path_id(value: Any) -> str | None:
 def as_response(status: Any, body: Any, headers: Mapping[str, str] | None = None) -> Response:
     """Return a result as the response it would have been, had its item been sent by itself."""
     code = status if isinstance(status, int) else 0
-    return Response(code, headers or {}, json.dumps(body).encode())
+    try:
+        data = json.dumps(body).encode()
+    except RecursionError:  # a line that can just be read may be nested too deep to be written
+        data = b""
+    return Response(code, headers or {}, data)
 
 
 TRANSIENT = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
