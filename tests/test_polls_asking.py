@@ -228,8 +228,12 @@ def instrumented(**fields: Any) -> Assistant:
 def test_every_record_names_a_file_that_says_how_it_was_asked(
     session: PollingWorld, provider: Replaying, model: str
 ) -> None:
-    """Its name is the start of its digest; with the question in its place it is what was sent."""
-    session.due(model)
+    """Its name is the start of its digest; with the question in its place it is what was sent.
+
+    Failures name it too: whoever counts them by the way of asking can.
+    """
+    provider.follow({model.lower(): [{"status": 400}, {"picks": ["Alpha"]}]})
+    assert session.due(model).outcomes == {"http": 1, "answered": 2}
     (name,) = {poll.instrument for poll in session.polls(model)}
     data = (session.directory / FOLDER / f"{name}.json").read_bytes()
     assert sha256(data).hexdigest()[:12] == name
@@ -254,15 +258,6 @@ def test_its_file_is_there_before_anything_is_asked(
     summary = session.due()
     assert summary.fault == "what it is asked with cannot be kept: File exists"
     assert (session.polls(), provider.seen) == ([], [])
-
-
-def test_a_failure_names_it_too(session: PollingWorld, provider: Replaying) -> None:
-    """Whoever counts failures by the way of asking can."""
-    provider.follow({"gpt": [{"status": 400}]})
-    session.due()
-    polls = session.polls("GPT")
-    assert {poll.failure for poll in polls} == {"http"}
-    assert UNSET not in {poll.instrument for poll in polls}
 
 
 def test_a_sample_assistant_has_none(tmp_path: Path) -> None:
