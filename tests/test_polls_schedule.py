@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from processes import (
     write_real,
 )
 from replaying import Replaying
+from servers import tree_of
 
 from store.disk import locked
 from store.files import Files
@@ -108,29 +109,15 @@ def test_gunicorn_polls_once_whatever_its_workers(tmp_path: Path, provider: Repl
 
 
 def scheduling_worker(master: int, data: Path) -> int | None:
-    """The worker that holds the scheduler's lock, by what its file descriptors point at."""
+    """The worker that holds the scheduler's lock, by what the kernel says of its open files."""
     lock = data / ".locks" / "schedule.lock"
-    children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
-    for child in children:
-        for descriptor in Path(f"/proc/{child}/fd").iterdir():
-            if _is(descriptor, lock) and _locks(descriptor):
-                return int(child)
+    for worker in tree_of(master)[1:]:
+        for descriptor in Path(f"/proc/{worker}/fd").iterdir():
+            with suppress(OSError):  # it has just been closed
+                state = Path(f"/proc/{worker}/fdinfo/{descriptor.name}").read_text()
+                if descriptor.readlink() == lock and "lock:" in state:
+                    return worker
     return None
-
-
-def _is(descriptor: Path, path: Path) -> bool:
-    try:
-        return descriptor.readlink() == path
-    except OSError:
-        return False
-
-
-def _locks(descriptor: Path) -> bool:
-    """Whether the kernel lists a lock that was taken through this file descriptor."""
-    try:
-        return "lock:" in (descriptor.parent.parent / "fdinfo" / descriptor.name).read_text()
-    except OSError:
-        return False
 
 
 def test_a_dead_schedulers_work_is_taken_over(tmp_path: Path, provider: Replaying) -> None:
