@@ -55,31 +55,22 @@ def test_a_recorded_reply_is_read_as_what_it_is(api: str, name: str) -> None:
         assert (answer.caveat, answer.notes) == ("The free plan is small.", ())
 
 
+SOL = "gpt-6.1-sol-2026-08-12"
+
+
 @pytest.mark.parametrize(
     ("api", "name", "served", "request_id", "tokens"),
     [
-        ("chat", "good", "gpt-6.1-sol-2026-08-12", "req_7f3a", Tokens(412, 388)),
-        (
-            "chat",
-            "good-without-request-id",
-            "gpt-6.1-sol-2026-08-12",
-            "chatcmpl-9x",
-            Tokens(412, 388),
-        ),
-        ("chat", "good-with-searches", "gpt-6.1-sol-2026-08-12", "req_7f3a", Tokens(412, 388, 3)),
-        ("chat", "good-without-usage", "gpt-6.1-sol-2026-08-12", "req_7f3a", None),
+        ("chat", "good", SOL, "req_7f3a", Tokens(412, 388)),
+        ("chat", "good-without-request-id", SOL, "chatcmpl-9x", Tokens(412, 388)),
+        ("chat", "good-with-searches", SOL, "req_7f3a", Tokens(412, 388, 3)),
+        ("chat", "good-without-usage", SOL, "req_7f3a", None),
         ("chat", "ok-odd-types", None, "x" * 200, None),
         ("chat", "bad-key", None, "req_7f3a", None),
-        ("responses", "good", "gpt-6.1-sol-2026-08-12", "req_51c2", Tokens(431, 612, 0)),
-        ("responses", "searched", "gpt-6.1-sol-2026-08-12", "req_51c2", Tokens(431, 612, 2)),
-        (
-            "responses",
-            "searched-and-counted",
-            "gpt-6.1-sol-2026-08-12",
-            "req_51c2",
-            Tokens(431, 612, 4),
-        ),
-        ("responses", "truncated", "gpt-6.1-sol-2026-08-12", "req_51c2", Tokens(431, 612, 0)),
+        ("responses", "good", SOL, "req_51c2", Tokens(431, 612, 0)),
+        ("responses", "searched", SOL, "req_51c2", Tokens(431, 612, 2)),
+        ("responses", "searched-and-counted", SOL, "req_51c2", Tokens(431, 612, 4)),
+        ("responses", "truncated", SOL, "req_51c2", Tokens(431, 612, 0)),
         ("responses", "ok-odd-types", None, None, None),
         ("responses", "overloaded", None, "req_51c2", None),
         ("messages", "good", "claude-sonnet-5-5-20260901", "req_018E", Tokens(420, 377, 0)),
