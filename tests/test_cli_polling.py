@@ -413,11 +413,15 @@ def test_a_limit_that_is_reached_is_no_failure(
 
 
 def test_trying_shows_no_part_of_a_key(tmp_path: Path, provider: Replaying) -> None:
-    """An error that a provider sends as a success is redacted like any other."""
+    """An error that a provider sends as a success is cleaned, cut and redacted like any other."""
     data = write_real(tmp_path / "data", provider.url, ["crm"], names=["GPT"])
-    body = {"error": {"message": "Incorrect API key provided: sk-canary"}}
-    provider.follow({"gpt": [{"body": body}]})
-    assert "canary" not in said(data, "--try", exit_code=1)
+    hidden = "\u200b".join(KEY["POLL_TEST_KEY"])  # whole again once it is cleaned
+    message = f"\x1b]0;mine\x07 Incorrect key: sk-canary, {hidden}{' x' * 1_000}"
+    provider.follow({"gpt": [{"body": {"error": {"message": message}}}]})
+    tried = said(data, "--try", exit_code=1)
+    assert "canary" not in tried.replace("\u200b", "")
+    assert "\x1b" not in tried
+    assert len(tried) < 1_000
 
 
 def test_a_run_says_what_nobody_knows_the_cost_of(tmp_path: Path, provider: Replaying) -> None:

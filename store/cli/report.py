@@ -16,7 +16,7 @@ from store.category_history import doubt_clock
 from store.cli.checking import unrecordable
 from store.polls import spending
 from store.polls.answers import Prompt
-from store.polls.asking import estimate_reserve_as_sent, request_for, reserve_for_each
+from store.polls.asking import estimate_reserve_as_sent, quote, request_for, reserve_for_each
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, Batch
 from store.polls.batches import CANCEL_AFTER, describe_delay
 from store.polls.due import FuturePollError, Pair, PollingState
@@ -24,7 +24,6 @@ from store.polls.locks import FOLDER, is_held, path_of
 from store.polls.providers import WIRE_FORMATS
 from store.polls.providers.wire import Tokens
 from store.polls.schedule import LOCK
-from store.polls.secrets import FAILURE_PART, redact
 from store.polls.session import PollSession
 from store.polls.spending import Charge
 from store.rankings.poll_states import Pause, outage
@@ -253,12 +252,11 @@ def probe(session: PollSession, assistant: Assistant, state: PollingState) -> tu
     if reply is None:
         return f"{name}: not asked; {session.clock.fault() or 'it was stopped'}", False
     if isinstance(reply.outcome, Failure):
-        said = redact(sender.secret, reply.outcome.error, part=FAILURE_PART)
-        return f"{name}: {said}", False
+        return f"{name}: {quote(reply.outcome.error, sender.secret)}", False
     cost = spending.price_of(plain, reply)
     unpriced = "at a price that models.json does not give" if reply.tokens else "tokens not counted"
     price = unpriced if cost is None else f"{cost:.6f} USD"
-    tier = f" in tier {reply.tier}" if assistant.tier else ""
-    model = reply.served_model or "a model without a name"
+    tier = f" in tier {quote(reply.tier or 'unknown', sender.secret)}" if assistant.tier else ""
+    model = quote(reply.served_model or "a model without a name", sender.secret)
     sentence = f"{name}: {model} answers{tier} after {reply.latency_ms} ms, {price}"
     return f"{sentence}, its clock as this machine's", True
