@@ -27,8 +27,9 @@ def create_app(settings: Settings | None = None) -> Flask:
             ``flask`` command prints its sentence and ends.
     """
     settings = settings or _settings()
+    run = _run_context()
     app = service.Service(__name__, static_folder=None)
-    reached_at = _reached_at(settings)
+    reached_at = _reached_at(settings, run)
 
     def base_url(catalogue: Catalogue) -> str:
         return settings.address(catalogue.site.base_url) or reached_at
@@ -40,16 +41,20 @@ def create_app(settings: Settings | None = None) -> Flask:
     service.register(app, store, meaning, base_url, settings.hosts)
     cli.register(app)
     # A command reads the data itself, as far as it needs it.
-    if _is_served(settings):
+    if run or _is_server(settings):
         if settings.poll_enabled and not settings.has_own_data:
             raise click.ClickException(f"POLL_ENABLED is 1, but {NOT_THE_SAMPLE}.")
         _open(store)
-        _warn_without_base_url(settings, store, reached_at)
-        _say_which_data(app)
+        if not settings.address(store.snapshot.catalogue.site.base_url):
+            log.warning("BASE_URL is not set: published addresses begin with %s", reached_at)
+        if run:
+            cli.say_data(app)
+        else:
+            log.info("Data: %s", settings.data_dir.absolute())
         app.extensions["watcher"] = watcher = Watcher(store)
         # Servers other than ours have no hook that could start it before the first request.
         app.before_request(watcher.ensure_running)
-        if _is_flask_run():
+        if run and _is_serving(run):
             _begin(app, settings)
     return app
 
@@ -79,50 +84,32 @@ def _open(store: Store) -> None:
         raise click.ClickException(str(error)) from None
 
 
-def _is_served(settings: Settings) -> bool:
-    """Return whether this is a server: ``flask run``, gunicorn or a test's client.
-
-    A command is not, nor is a shell that asks what could be typed.
-    """
-    context = click.get_current_context(silent=True)
-    if context is None:
-        return not {"_FLASK_COMPLETE", "_CONSENSUS_COMPLETE"} & settings.environ.keys()
-    return context.info_name == "run"
-
-
-def _is_flask_run() -> bool:
-    """Return whether this process of ``flask run`` serves, and is not its reloader's parent."""
-    context = _run_context()
-    if context is None:
-        return False
-    reload = context.params.get("reload")
-    # As `flask run` decides it when neither --reload nor --no-reload is given.
-    reloads = get_debug_flag() if reload is None else reload
-    return not reloads or is_running_from_reloader()
-
-
 def _run_context() -> click.Context | None:
     """Return the context of ``flask run``; ``None`` in a command, gunicorn or a test's client."""
     context = click.get_current_context(silent=True)
     return context if context and context.info_name == "run" else None
 
 
-def _reached_at(settings: Settings) -> str:
+def _is_server(settings: Settings) -> bool:
+    """Return whether this is gunicorn or a test's client.
+
+    A command is not, nor is a shell that asks what could be typed.
+    """
+    is_completion = {"_FLASK_COMPLETE", "_CONSENSUS_COMPLETE"} & settings.environ.keys()
+    return click.get_current_context(silent=True) is None and not is_completion
+
+
+def _is_serving(run: click.Context) -> bool:
+    """Return whether this process of ``flask run`` serves, and is not its reloader's parent."""
+    reload = run.params.get("reload")
+    # As `flask run` decides it when neither --reload nor --no-reload is given.
+    reloads = get_debug_flag() if reload is None else reload
+    return not reloads or is_running_from_reloader()
+
+
+def _reached_at(settings: Settings, run: click.Context | None) -> str:
     """Return where the server listens, as far as it can be known from here."""
-    if context := _run_context():
-        scheme = "https" if context.params.get("cert") else "http"
-        return hosts.address(context.params["host"], context.params["port"], scheme)
+    if run:
+        scheme = "https" if run.params.get("cert") else "http"
+        return hosts.address(run.params["host"], run.params["port"], scheme)
     return settings.listening_at or "http://127.0.0.1:8000"
-
-
-def _say_which_data(app: Flask) -> None:
-    """Name the data directory on the terminal of ``flask run``, in the log of other servers."""
-    if click.get_current_context(silent=True) is not None:
-        cli.say_data(app)
-    else:
-        log.info("Data: %s", app.extensions["settings"].data_dir.absolute())
-
-
-def _warn_without_base_url(settings: Settings, store: Store, reached_at: str) -> None:
-    if not settings.address(store.snapshot.catalogue.site.base_url):
-        log.warning("BASE_URL is not set: published addresses begin with %s", reached_at)
