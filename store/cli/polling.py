@@ -37,7 +37,7 @@ from store.polls.clocks import EARLIEST, Clock, utc_now
 from store.polls.due import Pair, PollingReader, describe_levels
 from store.polls.poller import Plan, take_turn
 from store.polls.schedule import confirmed_time, other_owner
-from store.polls.session import ANSWERED, SKIPPED, WITHOUT_POLL, PollSession, Summary, in_usd
+from store.polls.session import ANSWERED, SKIPPED, PollSession, Summary, in_usd
 from store.rankings.certainty import Certainty
 from store.rankings.sentences import plural
 from store.records import MAX_SAMPLES, Assistant
@@ -405,9 +405,7 @@ def summarise(results: Mapping[str, Summary], idle: str) -> bool:
         is_blocked = not summary.reasons.keys().isdisjoint(NEEDS_A_PERSON)
         is_well &= not (is_blocked or summary.pause or summary.fault or summary.wrong)
     interrupted = total["interrupted"]
-    failed = (
-        sum(n for name, n in total.items() if name not in (ANSWERED, *WITHOUT_POLL)) - interrupted
-    )
+    failed = sum(summary.polled for summary in results.values()) - total[ANSWERED] - interrupted
     sent = sum(summary.batched for summary in results.values())
     batched = f", {sent} more sent in batches" if sent else ""
     known = sum(summary.usd for summary in results.values())
