@@ -55,20 +55,6 @@ class Server(NamedTuple):
         finally:
             connection.close()
 
-    def cpu(self) -> float:
-        """Seconds of CPU that the server has used."""
-        return cpu_of(self.process.pid)
-
-    def memory(self) -> float:
-        """Megabytes that the server holds, shared pages divided among its processes (PSS)."""
-        pss = (
-            line.split()[1]
-            for pid in tree_of(self.process.pid)
-            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-            if line.startswith("Pss:")
-        )
-        return sum(map(int, pss)) / 1024
-
 
 def tree_of(pid: int) -> list[int]:
     """A process and its children."""

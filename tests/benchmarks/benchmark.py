@@ -120,6 +120,9 @@ def targets(data: Path, home: Path, stack: ExitStack) -> Iterator[Target]:
     words = [path.stem.replace("-", "+") for path in sorted((data / "categories").iterdir())]
     script.write_text(QUERIES.format(", ".join(f'"{word}"' for word in words[:1000])))
     yield Target("best", *us, best)
+    metrics = str(servers.free_port())
+    metered = stack.enter_context(servers.gunicorn(data, home / "log", METRICS_PORT=metrics))
+    yield Target("best, with metrics", metered.process.pid, metered.port, best)
     yield Target("best, gzip", *us, best, ("-H", "Accept-Encoding: gzip"))
     yield Target("best, 304", *us, best, ("-H", f"If-None-Match: {answer.headers['etag']}"))
     leader = json.loads(answer.body)["combined"][0]["slug"]
