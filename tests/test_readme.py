@@ -2,7 +2,9 @@
 
 import ast
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 from flask import Flask
+from processes import served, until
 
 from store.web.openapi import ENDPOINTS
 
@@ -21,9 +24,12 @@ MOST_LINES = {"": 140, "data": 150, "store/cli": 150, "tests": 150}
 """The front page is read in one sitting, the others hold what somebody looks up."""
 
 
-def blocks(language: str) -> list[str]:
-    """The fenced blocks of one language in the description of the data."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", READMES["data"], re.DOTALL | re.MULTILINE)
+def blocks(language: str, folder: str = "data", heading: str = "") -> list[str]:
+    """The fenced blocks of one language in a README, or in one chapter of it."""
+    text = READMES[folder]
+    if heading:
+        text = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("folder", MOST_LINES)
@@ -134,16 +140,22 @@ def test_the_programs_run(program: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def commands_below(heading: str) -> str:
-    """The commands of a chapter."""
-    chapter = README.partition(f"\n{heading}\n")[2].partition("\n## ")[0]
-    return "".join(re.findall(r"^```sh\n(.*?)^```$", chapter, re.DOTALL | re.MULTILINE))
+def run_in_shell(
+    commands: str, directory: Path, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run commands of a README in a directory, with the ``flask`` of this checkout."""
+    flask = f"{sys.executable} -m flask --app {ROOT}/app.py"
+    return subprocess.run(
+        ["bash", "-eu", "-c", commands.replace(".venv/bin/flask", flask)],
+        cwd=directory, env={**os.environ, **variables},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
 
 
 @pytest.mark.slow
 def test_going_live_works_as_printed(tmp_path: Path) -> None:
     """The commands of the chapter, in order in one shell, but for what asks or serves."""
-    lines = commands_below("## Going live").splitlines()
+    lines = "".join(blocks("sh", "", "Going live")).splitlines()
     asking = re.compile(r"poll (crm-software|--due|--try)|gunicorn -c")
     kept = [line for line in lines if not asking.search(line)]
     assert len(lines) - len(kept) == 4
@@ -151,17 +163,32 @@ def test_going_live_works_as_printed(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir(parents=True)
     commands = re.sub("(?<= )/(srv|etc)/", rf"{tmp_path}/\1/", "\n".join(kept))
     commands = re.sub("(?<==)/srv/", f"{tmp_path}/srv/", commands).replace("=…", "=a-key")
-    flask = f"{sys.executable} -m flask --app {ROOT}/app.py"
-    done = subprocess.run(
-        ["bash", "-eu", "-c", commands.replace(".venv/bin/flask", flask)],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_in_shell(commands, tmp_path)
     assert done.returncode == 0, done.stderr
     works_on = {line for line in done.stderr.splitlines() if line.startswith("Data: ")}
     assert works_on == {f"Data: {tmp_path}/srv/consensus"}
     for path in ("etc/nginx/conf.d/rankings.conf", "etc/systemd/system/rankings.service"):
         told = (tmp_path / path).read_text(encoding="utf-8")
         assert f" /{path}" in told.partition("\n")[0], "it names the file that it was put into"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+def test_curating_works_as_printed(shipped: Path, tmp_path: Path) -> None:
+    """The chapter's edits beside a live service, and what its requests then print."""
+    data = shutil.copytree(shipped, tmp_path / "curated")
+    edits, requests = blocks("sh", heading="Curating")
+    [printed] = blocks("text", heading="Curating")
+    with served(data, BASE_URL="") as (url, _):
+        done = run_in_shell(edits, tmp_path, DATA_DIR=str(data))
+        assert done.returncode == 0, done.stderr
+
+        def is_as_printed() -> bool:
+            commands = requests.replace("http://127.0.0.1:5000", url)
+            output = run_in_shell(commands, tmp_path).stdout.replace(url, "http://127.0.0.1:5000")
+            return all(line in output for line in printed.splitlines())
+
+        until(is_as_printed, 20)
 
 
 def test_an_id_can_be_checked_in_a_shell() -> None:
