@@ -2,7 +2,6 @@
 
 import hashlib
 import http.client
-import json
 import os
 import re
 import resource
@@ -23,9 +22,6 @@ import pytest
 import servers
 from builders import answered, command, write_data
 from conftest import Report
-from processes import until
-
-from store.history import History
 
 pytestmark = pytest.mark.slow
 
@@ -253,17 +249,3 @@ def test_a_server_that_is_stopped_ends_what_it_began(data: Path, tmp_path: Path)
     assert took < 20
     refused = [o for o in load.outcomes if o != 200]
     assert all("refused" in str(o) or "reset" in str(o) or "Remote" in str(o) for o in refused)
-
-
-def test_many_polls_beside_a_server_are_all_seen(data: Path, tmp_path: Path) -> None:
-    """Another process appends 200 batches; the server shows the last within seconds."""
-    with servers.gunicorn(data, tmp_path / "log") as server:
-        log = History(data / "history")
-        for n in range(200):
-            poll = answered("A", [f"Product {n}"])
-            log.append([poll], f"2026-11-03T06:{n // 60:02}:{n % 60:02}Z")
-
-        def newest() -> object:
-            return json.loads(server.get(BEST).body)["perModel"]["A"][0]["product"]
-
-        until(lambda: newest() == "Product 199", 10)
