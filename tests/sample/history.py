@@ -70,14 +70,12 @@ def fill(directory: Path, slugs: Collection[str], chosen: Collection[str] | None
     Proof(directory).close("2026-11-09")
 
 
-def _poll(
-    directory: Path, slugs: Sequence[str], hour: str, models: Sequence[str], *options: str
-) -> None:
+def _poll(directory: Path, slugs: Sequence[str], hour: str, models: Sequence[str]) -> None:
     """Run ``flask poll`` as of an hour; answers that cannot be read are part of the sample."""
     if not slugs:
         return
     named = [option for model in models for option in ("--model", model)]
-    done = command(directory, "poll", *slugs, *named, "--at", f"{hour}:00:00Z", *options)
+    done = command(directory, "poll", *slugs, *named, "--at", f"{hour}:00:00Z")
     if "Error" in done.output or not (done.exception is None or done.exit_code in (0, 1)):
         raise RuntimeError(f"flask poll, {hour}: {done.output}")
 

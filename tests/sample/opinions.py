@@ -14,7 +14,6 @@ EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 OWN_TASTE, CELL_TASTE = 0.34, 0.46
 SLOW, FAST = 0.22, 0.06  # how far opinions wander: over two months, over a week
-MOOD = 0.35  # how far an opinion differs when it is asked for again on the same day
 TREND = 1.5  # how far a trending product rises or falls
 
 
@@ -59,11 +58,8 @@ def trend(product: Invented, days: float) -> float:
     return TREND * (height - 0.5)
 
 
-def ranked(
-    slug: str, category: Category, assistant: str, days: float, repeat: int = 0
-) -> list[Invented]:
-    """The products as an assistant likes them; asked again on a day it is of another mood."""
-    day = math.floor(days)
+def ranked(slug: str, category: Category, assistant: str, days: float) -> list[Invented]:
+    """The products as an assistant likes them."""
     opinions = []
     for product, strength in _pool(slug, title_text(category), category.nouns):
         if days < product.launch:
@@ -77,8 +73,6 @@ def ranked(
             + FAST * _wander(days, 6, "fast", assistant, slug, name)
             + trend(product, days)
         )
-        if repeat:
-            liking += MOOD * normal("mood", assistant, slug, name, day, repeat)
         opinions.append((liking, product))
     return [product for _, product in sorted(opinions, key=lambda entry: -entry[0])]
 

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import math
-import re
 from random import Random
 from typing import Any
 
@@ -54,22 +53,19 @@ def _unreadable(text: str, answer: dict[str, Any], draw: Random) -> str:
 
 
 def _served_model(assistant: str, at: dt.datetime) -> str:
-    name = re.sub(r"[^a-z0-9]+", "-", assistant.lower().removeprefix("model ")).strip("-")
-    return f"sample-{name or 'x'}-{at.year}-{(at.month - 1) // 3 * 3 + 1:02d}"
+    return f"sample-{assistant[-1].lower()}-{at.year}-{(at.month - 1) // 3 * 3 + 1:02d}"
 
 
 def reply(slug: str, category: Category, assistant: str, at: dt.datetime, repeat: int = 0) -> Reply:
-    """Make up a reply, with the milliseconds it took; at each ``repeat`` of a day another one."""
-    at = at.astimezone(dt.UTC)
+    """Make up a reply, with the milliseconds it took; nobody is asked for a ``repeat`` on a day."""
     days = (at - EPOCH) / dt.timedelta(days=1)
-    again = (repeat,) if repeat else ()
     subject = subject_of(title_text(category), category.nouns)
-    draw = Random(seed("words", slug, assistant, at.date(), *again))
+    draw = Random(seed("words", slug, assistant, at.date()))
     author = Author(assistant, subject, draw)
-    answer = author.answer(ranked(slug, category, assistant, days, repeat))
+    answer = author.answer(ranked(slug, category, assistant, days))
     text = _sent(answer, draw, subject.noun)
 
-    asked = (slug, assistant, int(at.timestamp()), *again)
+    asked = (slug, assistant, int(at.timestamp()))
     chance = Random(seed("chance", *asked))
     latency = int(author.voice.latency_ms * math.exp(chance.gauss(0, 0.25)))
     request_id = f"{SAMPLE}{digest('request', *asked).hex()[:20]}"

@@ -6,7 +6,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from sample.draws import digest, seed, share
+from sample.draws import digest, share
 from sample.products import Invented
 from sample.subjects import Subject
 from sample.words import KINDS, VOICES, Kind, Trait, Voice
@@ -115,11 +115,8 @@ class Author:
 
 
 def voice_of(assistant: str) -> Voice:
-    """Model A to D have a voice each; any other name has one of the four, always the same."""
-    voices = list(VOICES.values())
-    last = assistant.rpartition(" ")[2]
-    number = ord(last) - ord("A") if re.fullmatch("[A-Z]", last) else seed("voice", assistant)
-    return voices[number % len(voices)]
+    """Return the voice of Model A, B, C or D."""
+    return list(VOICES.values())["ABCD".index(assistant[-1])]
 
 
 def _said(template: str, first: Trait, second: Trait | None = None, **names: str) -> str:
