@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from builders import app_over, write_data, write_json
+from processes import environment
 from servers import ROOT, free_port, running
 from small_world import write_small_world
 
@@ -31,11 +32,6 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("BASE_URL", "HOSTS", "LISTENING_AT", "FLASK_DEBUG", "GUNICORN_CMD_ARGS", "DATA_DIR")
     for name in names:
         monkeypatch.delenv(name, raising=False)
-
-
-def environment(data: Path, **more: str) -> dict[str, str]:
-    """What a process of ours finds."""
-    return {**os.environ, "DATA_DIR": str(data), **more}
 
 
 @pytest.fixture(scope="module")

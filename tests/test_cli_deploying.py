@@ -214,12 +214,6 @@ class TestUnits:
 class TestNginx:
     """What nginx is given, in a real one."""
 
-    @pytest.fixture(params=["", "/rank.s"])
-    def prefix(self, request: pytest.FixtureRequest) -> str:
-        """The path of the base URL."""
-        path: str = request.param
-        return path
-
     @pytest.fixture
     def proxy(self, data: Path, tmp_path: Path) -> Iterator[servers.Server]:
         """Nginx before an application that is not there."""
@@ -263,6 +257,7 @@ class TestNginx:
             "one-nginx", "two-nginx",
         }  # fmt: skip
 
+    @pytest.mark.parametrize("prefix", ["", "/rank.s"])
     def test_every_link_works_below_the_base_urls_path(
         self, data: Path, tmp_path: Path, prefix: str
     ) -> None:
