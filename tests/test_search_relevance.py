@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import relevance
 from flask import Flask
-from search_evaluation import JUDGED, left_out, make_index, read_json, read_queries
+from relevance import JUDGED, left_out, make_index, read_json, read_queries
 
 from store.search import SURE, Document, Index
 

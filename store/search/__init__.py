@@ -7,7 +7,7 @@ Where no score is that of an exact match, `nearness` compares the query with all
 each category; a query that is not sure is as sure as the bare name in it, if both find the same.
 
 Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
-`tests/benchmarks/search_evaluation.py` gives for another value; with these, 663 of 694 first hits
+`tests/benchmarks/relevance.py` gives for another value; with these, 663 of 694 first hits
 are right, and 6 of 354 negatives (queries without an answer) get one.
 """
 

@@ -1,34 +1,41 @@
-"""The relevance of search on a file of judged queries about the shipped catalogue.
+"""The relevance of search on judged queries: recall, negatives, precision of each label.
 
-    python tests/benchmarks/relevance.py FILE...     recall, negatives, precision of each label
+    python tests/benchmarks/relevance.py             the evaluation set of `tests/data/search`
+    python tests/benchmarks/relevance.py FILE...     files about the shipped catalogue
         --errors     and each query that went wrong
-        --meaning    with the sentence model; after `flask meaning`
+        --meaning    with the sentence model; for files after `flask meaning`
 
-A file is a list of `{query, targets, class, kind}`. Targets are slugs of categories; where `kind`
-is `brand`, names of products. Without targets a query is a negative: nothing should be found. A
-query's answer is `categories` (or `brands`), then `related`.
+The catalogue and the queries of the evaluation set are copies of the project's. Its names are facts
+to search for; it ranks nothing. A file is a list of `{query, targets, class, kind}`. Targets are
+slugs of categories; where `kind` is `brand`, names of products. Without targets a query is a
+negative: nothing should be found. A query's answer is `categories` (or `brands`), then `related`.
 """
 
 # ruff: noqa: T201 - a report is printed
 
 import argparse
+import atexit
+import shutil
 import sys
+import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from store.search import SURE, Compare, Hit, Index
-from store.search.meaning import Meaning
+from store.search import SURE, Compare, Document, Hit, Hits, Index
+from store.search.meaning import Meaning, texts_of
+from store.search.words import PREPOSITIONS, Words, singular, words_of
 from store.store import Store
 
 DATA = Path(__file__).resolve().parents[2] / "data"
+JUDGED = Path(__file__).resolve().parents[1] / "data" / "search"
 WORDS, SHELVES = "queries_words.json", "queries_shelves.json"
 SHORT = "queries_short.json"
 THIRD = "queries_third.json"
@@ -100,11 +107,68 @@ class Outcome(NamedTuple):
         return self.best is not None and self.best.match in SURE
 
 
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds."""
+    return msgspec.json.decode(path.read_bytes())
+
+
+def read_queries(name: str) -> list[Judged]:
+    """Return the judged queries of the set `dev`, `natural` or `extra` (more negatives)."""
+    if name == "extra":
+        return list(map(Judged, read_json(JUDGED / "negatives_extra.json")))
+    path = JUDGED / f"queries_{name}.json"
+    return msgspec.json.decode(path.read_bytes(), type=list[Judged])
+
+
+def make_index() -> Index:
+    """Return an index of the evaluation catalogue."""
+    catalogue = read_json(JUDGED / "catalogue.json")
+    return Index(
+        [Document(slug, (title,)) for slug, title in catalogue["categories"]],
+        [Document(slug, (name,), domain) for slug, name, domain in catalogue["products"]],
+        read_json(DATA / "synonyms.json")["synonyms"],
+        read_json(DATA / "words.json")["words"],
+    )
+
+
+def left_out(folds: int = 2) -> Iterator[tuple[str, Hits]]:
+    """Yield categories that are not in the index, with what a search for their titles finds.
+
+    They are those whose last word, before any preposition, is in no other title. In each fold, a
+    part of them is taken out of the evaluation catalogue.
+    """
+    catalogue = read_json(JUDGED / "catalogue.json")
+    titles = {slug: words_of(title) for slug, title in catalogue["categories"]}
+    used = Counter(word for words in titles.values() for word in {*map(singular, words)})
+    alone = [slug for slug, words in titles.items() if used[_head(words)] == 1]
+    whole = make_index()
+    for fold in range(folds):
+        missing = set(alone[fold::folds])
+        categories = [item for item in whole.given[0] if item.slug not in missing]
+        index = Index(categories, *whole.given[1:])
+        for slug in sorted(missing):
+            yield slug, index.search(" ".join(titles[slug]))
+
+
+def _head(words: Words) -> str:
+    ends = [i for i, word in enumerate(words) if i and word in PREPOSITIONS]
+    return singular(words[ends[0] - 1 if ends else -1])
+
+
 def comparing(directory: Path, index: Index) -> Compare:
     """Return the comparison by the sentence model, with a data directory's vectors."""
     meaning = Meaning(directory)
     meaning.prepare(index.compared)
     return meaning.compare
+
+
+def comparing_anew(index: Index) -> Compare:
+    """Return the same for an index that has no vectors yet."""
+    directory = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, directory)
+    texts = {text for document in index.compared for text in texts_of(document)}
+    Meaning(directory).encode(texts, lambda _: None)
+    return comparing(directory, index)
 
 
 def evaluate(
@@ -176,14 +240,38 @@ def report(outcomes: Sequence[Outcome], *, errors: bool) -> None:
             print(f"    {o.judged.query} | {'/'.join(o.targets)[:60]} | {shown} || {more}")
 
 
+def report_words(index: Index, words: Sequence[Word], *, errors: bool) -> None:
+    """Print what becomes of words, of those that were to judge rules for themselves."""
+    for held in (False, True):
+        own = [word for word in words if word.held == held]
+        verdicts = [judge(index, word) for word in own]
+        if verdicts:
+            print(f"  {'held' if held else 'seen'}", dict(Counter(verdicts)))
+        for word, verdict in zip(own, verdicts, strict=True) if errors else ():
+            if verdict not in ("right", "honest"):
+                print(f"    {word.query} | {verdict}")
+
+
+def report_evaluation(*, errors: bool, meaning: bool) -> None:
+    """Print a report of each part of the evaluation set."""
+    index = make_index()
+    compare = comparing_anew(index) if meaning else None
+    for name in ("dev", "natural", "extra"):
+        print(name)
+        report(evaluate(index, {}, read_queries(name), compare), errors=errors)
+
+
 def main() -> None:
-    """Print a report of each file."""
+    """Print a report of the evaluation set, or of each file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--errors", action="store_true", help="list each query that went wrong")
     parser.add_argument("--meaning", action="store_true", help="with the sentence model")
     parser.add_argument("--data", type=Path, default=DATA, help="data directory")
     arguments = parser.parse_args()
+    if not arguments.files:
+        report_evaluation(errors=arguments.errors, meaning=arguments.meaning)
+        return
     snapshot = Store(arguments.data).snapshot
     names = {p.name: p.slug for p in snapshot.products.values()}
     index = snapshot.summary.index
@@ -192,13 +280,7 @@ def main() -> None:
         print(file.name)
         if file.name in (WORDS, SHELVES, SHORT, THIRD):
             words = msgspec.json.decode(file.read_bytes(), type=list[Word])
-            for held in (False, True):
-                verdicts = Counter(judge(index, word) for word in words if word.held == held)
-                if verdicts:
-                    print(f"  {'held' if held else 'seen'}", dict(verdicts))
-                for word in words if arguments.errors else ():
-                    if word.held == held and judge(index, word) not in ("right", "honest"):
-                        print(f"    {word.query} | {judge(index, word)}")
+            report_words(index, words, errors=arguments.errors)
             continue
         queries = msgspec.json.decode(file.read_bytes(), type=list[Judged])
         report(evaluate(index, names, queries, compare), errors=arguments.errors)
