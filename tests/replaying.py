@@ -9,13 +9,11 @@ A *script* maps a model's name to its steps, taken one after the other, the last
     {"gate": "name"}           the reply waits until somebody opens the gate
     {"delay": seconds}         the reply takes so long
 
-``seen`` lists what was asked. As a process (``python tests/replaying.py SCRIPT``) it prints its
-port and follows one script, in JSON.
+``seen`` lists what was asked.
 """
 
 import json
 import re
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -214,15 +212,3 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(step["endless"])
             if self.provider.gate("end").wait(0.01):
                 return
-
-
-def main() -> None:
-    """Serve until killed."""
-    server = Replaying()
-    server.follow(json.loads(sys.argv[1]))
-    print(server.server_port, flush=True)  # noqa: T201 - how its starter learns the port
-    server.serve_forever(poll_interval=0.05)
-
-
-if __name__ == "__main__":
-    main()

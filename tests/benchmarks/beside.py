@@ -6,16 +6,15 @@ DIR is a data directory with sample assistants that may be written to, such as s
 Printed are the reader's median and 99th percentile in ms, the median over rounds that take turns:
 alone; beside a client that searches without pause, the same query or never the same; beside
 ``flask poll --all`` at the pace of real assistants (a provider on loopback, a second a reply, 60
-requests a minute each as models.json has it unless told) and as fast as sample assistants answer;
-then the seconds from a poll's append until its answer names it, beside new searches; and the
-slowest of the longest hostile queries in ms.
+requests a minute each as models.json has it unless told); then the seconds from a poll's append
+until its answer names it, beside new searches; and the slowest of the longest hostile queries in
+ms.
 """
 
 import http.client
 import itertools
 import json
 import random
-import subprocess
 import sys
 import tempfile
 import threading
@@ -33,7 +32,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import servers
 from builders import answered
-from processes import CANARY
+from processes import started
+from replaying import serving
 
 from store.store import Store
 
@@ -93,44 +93,24 @@ def searching(port: int, queries: Iterator[str]) -> Iterator[None]:
 
 @contextmanager
 def polling(directory: Path) -> Iterator[None]:
-    """Poll every category meanwhile, by another process as an operator's timer does."""
-    command = [sys.executable, "-m", "flask", "poll", "--all"]
-    environ = {"DATA_DIR": str(directory), "PATH": "/usr/bin:/bin", "POLL_TEST_KEY": CANARY}
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            command, cwd=servers.ROOT, env=environ, stdout=output, stderr=output
-        )
-        time.sleep(5)  # until it asks
-        try:
-            yield
-            assert process.poll() is None, "the round ended before the measurement"
-        finally:
-            process.terminate()
-            process.wait()
-
-
-@contextmanager
-def polling_real(directory: Path) -> Iterator[None]:
-    """Poll every category meanwhile, each assistant at a provider that takes a second."""
+    """Poll every category meanwhile, by another process, from a provider that takes a second."""
     file = directory / "models.json"
     sample = file.read_bytes()
     names = [model["name"] for model in json.loads(sample)["models"]]
     slow = [{"picks": ["Alpha", "Beta", "Gamma"], "delay": 1}]
-    command = [sys.executable, str(servers.ROOT / "tests/replaying.py")]
-    command.append(json.dumps(dict.fromkeys(names, slow)))
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as replies:
-        assert replies.stdout
-        url = f"http://127.0.0.1:{replies.stdout.readline().strip()}/v1"
-        common = {"api": "chat", "base_url": url, "key_env": "POLL_TEST_KEY"}
+    with serving() as provider:
+        provider.follow(dict.fromkeys(names, slow))
+        common = {"api": "chat", "base_url": f"{provider.url}/v1", "key_env": "POLL_TEST_KEY"}
         prices = {"usd_per_million_input": 2, "usd_per_million_output": 10}
         models = [{"name": name, "model": name, **common, **prices} for name in names]
         file.write_text(json.dumps({"version": 1, "models": models}))
         try:
-            with polling(directory):
+            with started(directory, "flask", "poll", "--all") as process:
+                time.sleep(5)  # until it asks
                 yield
+                assert process.poll() is None, "the round ended before the measurement"
         finally:
             file.write_bytes(sample)
-            replies.kill()
 
 
 def waits(port: int) -> tuple[float, float]:
@@ -180,8 +160,7 @@ def main(directory: Path, rounds: int) -> None:
             "alone": nullcontext,
             "beside one search": lambda: searching(port, itertools.repeat("crm")),
             "beside new searches": lambda: searching(port, queries),
-            "beside flask poll --all, real pace": lambda: polling_real(directory),
-            "beside flask poll --all, sample assistants": lambda: polling(directory),
+            "beside flask poll --all": lambda: polling(directory),
         }
         waits(port)  # bodies made, index ready
         times: dict[str, list[tuple[float, float]]] = {name: [] for name in beside}
