@@ -11,14 +11,13 @@ import msgspec
 import pytest
 from flask import Flask
 
-from store.cli.schemas import SCHEMA_NAMES
 from store.line_codec import SHOWN_OF_WITHHELD
 from store.polls import answers, due, secrets
 from store.polls.providers import WIRE_FORMATS
 from store.publishing import dataset
 from store.rankings.certainty import Level
 from store.rankings.sentences import LEVELS, number_in_words
-from store.records import FOLDERS, Assistant, FailureKind, Poll, Site
+from store.records import Assistant, FailureKind, Poll, Site
 from store.web.history import POLL_COLUMNS
 from store.web.mcp.tools import TOOLS
 from store.web.pages import discovery, pictures
@@ -102,11 +101,6 @@ def test_every_format_is_told_where_people_read_of_them() -> None:
     assert told == [*WIRE_FORMATS]
     commands = (ROOT / "store/cli/README.md").read_text(encoding="utf-8")
     assert [api for api in WIRE_FORMATS if f"`{api}`" not in commands] == []
-
-
-def test_every_folder_of_data_files_has_a_schema() -> None:
-    """Editors complete each kind."""
-    assert SCHEMA_NAMES.keys() == FOLDERS.keys()
 
 
 def test_every_page_without_a_slug_is_in_the_site_map(small: Flask) -> None:
