@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,24 +67,6 @@ def test_an_alias_claimed_twice_is_named_in_both_places(directory: Path) -> None
         f'{pipe_}:6:5: "ZOHO\u2122" is also claimed by {zoho}; {belongs}',
         f'{zoho}:5:5: "Zoho" is also claimed by {pipe_}; {belongs}',
     ]
-
-
-def test_a_damaged_ledger_is_named(directory: Path) -> None:
-    """An altered line and a lost one; but not what a crash cut short."""
-    polls = [answered("A", ["Zoho"], f"2026-11-{day}T06:00:00Z", slug="vpn") for day in (20, 21)]
-    append(directory, polls)
-    Proof(directory).close("2026-11-21")
-    path, heads = directory / "proof/ledger.jsonl", directory / "proof/heads.jsonl"
-    text, closed = path.read_bytes(), heads.read_bytes()
-    first, _, rest = text.partition(b"\n")
-    for damaged in (first.replace(b'"bytes":', b'"bytes":1') + b"\n" + rest, rest):
-        path.write_bytes(damaged)
-        first_line = check(directory, 1)[0]
-        assert first_line.startswith("proof/heads.jsonl:1:1: its root is not that of ledger.jsonl")
-        assert "put the folder proof back from a copy" in first_line
-    path.write_bytes(text + first[:30])
-    heads.write_bytes(closed + closed[:30])
-    check(directory)
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to(__file__)])
@@ -216,28 +197,6 @@ def test_a_site_that_cannot_be_read_is_called_nothing_else(directory: Path) -> N
     append(directory, [answered("A", ["Zoho"], "2026-11-20T06:00:00Z", request_id="sample-1")])
     (directory / "site.json").write_text("", encoding="utf-8")
     assert not any("invented" in line for line in check(directory, 1))
-
-
-def test_what_is_sealed_and_yet_damage_is_named_by_line(directory: Path) -> None:
-    """A forged record, a repeated one and another category's are errors, each in its line."""
-    path = directory / "history" / "vpn.jsonl"
-    first, second = path.read_bytes().splitlines(keepends=True)
-    body = second.replace(b'"product":"Pipe"', b'"product":"Pope"')[: -len(b',"crc":"00000000"}\n')]
-    forged = body + b',"crc":"%08x"}\n' % zlib.crc32(body + b"}")
-    foreign = (directory / "history" / "crm-software.jsonl").read_bytes().splitlines()[1]
-    path.write_bytes(first + forged + second + first + foreign + b"\n")
-    damage = [line.split(": a damaged record is left out: ") for line in check(directory, 1)]
-    assert damage == [
-        [
-            "history/vpn.jsonl:2:1",
-            "it is not what its id says: it was changed after it was written",
-        ],
-        ["history/vpn.jsonl:4:1", "its id stands already in line 1 of history/vpn.jsonl"],
-        [
-            "history/vpn.jsonl:5:1",
-            'it is a poll of "crm-software", which is not what this file is about',
-        ],
-    ]
 
 
 def test_lines_that_were_moved_are_damage(directory: Path) -> None:

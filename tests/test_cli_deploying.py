@@ -204,11 +204,6 @@ class TestUnits:
         }
         assert words[-3:] == [f"{Path(sys.executable).parent}/consensus", "poll", "--due"]
 
-    def test_nobody_but_root_may_read_the_keys(self, data: Path) -> None:
-        """Units name files for keys; none stands in them."""
-        for unit in UNITS:
-            assert "CANARY" not in printed(data, unit, environ={"OPENAI_API_KEY": "sk-CANARY"})
-
 
 @needs_nginx
 class TestNginx:

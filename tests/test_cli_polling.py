@@ -17,7 +17,6 @@ import pytest
 from builders import (
     answered,
     append,
-    close_days,
     command,
     edit,
     failed,
@@ -82,16 +81,6 @@ def test_a_category_whose_file_is_broken_is_not_called_unknown(sample: Path) -> 
     alone = said(sample, "vpn", *AT, exit_code=1)
     assert "Nothing was asked: categories/vpn.json:1:15: " in alone
     assert "not asked: categories/vpn.json:1:15: " in said(sample, "--all", *AT)
-
-
-@pytest.mark.parametrize("lost", ["history", "history/crm.jsonl"])
-def test_what_a_poll_added_is_missed_when_it_goes(sample: Path, lost: str) -> None:
-    """Though no server ever saw it, nothing is paid for twice."""
-    said(sample, "--all", *AT)
-    close_days(sample)
-    (sample / lost).rename(sample / "away")
-    assert "its category is left alone" in said(sample, "crm", "--due", *AT, exit_code=1)
-    output(sample, "check", exit_code=1)
 
 
 @pytest.mark.parametrize("which", ["--due", "--all"])
@@ -496,17 +485,6 @@ def test_failed_questions_that_wait_are_told(real: Path) -> None:
         append(real, [failed(model, "http", now, slug=slug) for model in models])
     sentence = "Nothing is due. 8 failed questions will be asked again later; --all asks now."
     assert sentence in said(real, "--due")
-
-
-def test_nothing_real_is_added_to_invented_answers(sample: Path) -> None:
-    """A history of invented answers under a site said to be real is a mistake of site.json."""
-    run(sample, "crm", *AT)
-    edit(sample / "site.json", sample=False)
-    real = {"name": "GPT", "api": "chat", "model": "gpt", "base_url": NOWHERE}
-    edit(sample / "models.json", models=[real])
-    refusal = "Nothing was asked, for site.json has a mistake"
-    assert refusal in said(sample, "vpn", exit_code=1)
-    assert polled(sample) == 2
 
 
 def test_check_tells_a_mistake_once(real: Path) -> None:

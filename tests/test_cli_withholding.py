@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from builders import answered, append, client_over, close_days, output, write_data, write_json
+from builders import answered, client_over, output, write_data, write_json
 from faults import UnreadableFiles, replace_os
 from test_cli_naming import answers, history
 
@@ -108,17 +108,6 @@ def test_a_data_directory_may_be_a_link(directory: Path, tmp_path: Path) -> None
     """As DATA_DIR often is."""
     (tmp_path / "link").symlink_to(directory)
     withhold(tmp_path / "link", POLLS[1].id, "--reason", "x")
-
-
-def test_a_history_that_is_gone_may_hold_the_poll(directory: Path) -> None:
-    """As long as the ledger knows of it, nobody is told that a poll of it does not exist."""
-    close_days(directory)
-    write_json(directory / "categories/mail.json", {"version": 1, "title": "M", "question": "?"})
-    append(directory, [answered("A", ["Good"], "2026-11-09T06:00:00Z", slug="mail")])
-    (directory / "history/crm-software.jsonl").unlink()
-    said = withhold(directory, POLLS[1].id, "--reason", "x", exit_code=1)
-    assert f'No poll that can be read has the id "{POLLS[1].id}":' in said
-    assert "history/crm-software.jsonl:1:1: the file is gone" in said
 
 
 def test_a_history_that_cannot_be_read_may_hold_the_poll(
