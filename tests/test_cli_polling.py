@@ -459,14 +459,6 @@ def pause(data: Path, kind: str) -> str:
     return rest
 
 
-def test_a_pause_that_is_met_needs_a_person(real: Path) -> None:
-    """Nothing is asked of a paused assistant, and why is said, with status 1."""
-    rest = pause(real, "auth")
-    report = said(real, "--due", "--max-usd", "0", exit_code=1)
-    assert f"  paused until {rest}" in report
-    assert '`flask poll --due --model "GPT"` asks one question first' in report
-
-
 def test_a_pause_that_its_provider_named_is_kept_by_all(real: Path) -> None:
     """Nobody asks before the hour that it said, and who tries is told so."""
     rest = pause(real, "rate_limited")
