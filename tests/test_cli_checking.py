@@ -192,6 +192,17 @@ def test_withholding_a_poll_that_is_not_there_is_a_warning(directory: Path) -> N
     assert client.get("/healthz").get_json()["problems"] == [line.replace("warning: ", "")]
 
 
+def test_an_id_whose_poll_may_be_lost_is_not_doubted(directory: Path) -> None:
+    """Who took it out would show the withheld text again once the file is back."""
+    append(directory, [poll := answered("A", ["Secret"], slug="crm-software")])
+    withhold(directory, poll.id)
+    close_days(directory)
+    (directory / "history/crm-software.jsonl").unlink()
+    assert [line.partition(":")[0] for line in check(directory, 1)] == [
+        "history/crm-software.jsonl"
+    ]
+
+
 def test_a_site_that_cannot_be_read_is_called_nothing_else(directory: Path) -> None:
     """Whether its history may be invented is not known then."""
     append(directory, [answered("A", ["Zoho"], "2026-11-20T06:00:00Z", request_id="sample-1")])

@@ -26,11 +26,14 @@ from builders import (
 )
 from click.testing import Result
 from faults import FailingCalls, UnreadableFiles, needs_root, replace_os
+from msgspec.structs import replace
 from processes import write_real
 from replaying import Replaying, answer_text, envelope
 
+from store.files import Files
 from store.history import History
 from store.polls import sample as sample_assistant
+from store.polls.batch_files import Batch, BatchFiles
 from store.polls.locks import turn
 from store.polls.providers.wire import Reply
 from store.records import Failure, Poll
@@ -381,6 +384,22 @@ def test_a_key_over_plain_http_is_a_warning(tmp_path: Path) -> None:
     data = write_real(tmp_path / "data", "http://llm.example", ["crm"])
     assert output(data, "check").count("would travel unencrypted; use https") == 4
     assert said(data, "crm", "--max-usd", "0").count("warning: models.json:") == 4
+    models = json.loads((data / "models.json").read_text())["models"]
+    edit(data / "models.json", models=[*models, {"name": "Invented", "api": "sample"}])
+    lines = output(data, "check", exit_code=1)
+    assert lines.count("would travel unencrypted; use https") == 4, "beside another mistake"
+
+
+def test_who_asks_one_assistant_looks_after_its_batches_alone(real: Path) -> None:
+    """That of an assistant that left models.json is followed by who asks all."""
+    for slug in ("crm", "vpn"):
+        append(real, [answered("GPT", ["X"], rfc3339(datetime.now(UTC)), slug=slug)])
+    owner = replace(Files(real).scan().assistants[0], name="Gone")
+    at = "2026-11-20T06:00:00Z"
+    batch = Batch(key="a1", state="sent", assistant=owner, intended_at=at, reserved=1, items=())
+    (real / "batches").mkdir()
+    BatchFiles(real).write(batch)
+    assert "Nothing is due." in said(real, "--due", "--model", "GPT")
 
 
 @pytest.mark.parametrize(

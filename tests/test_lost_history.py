@@ -220,6 +220,7 @@ def test_the_folder_gone_is_one_error_and_nothing_at_all_is_polled(data: Path) -
         for slug in (SLUG, "help-desk", "new"):
             assert client.get(f"/api/v1/best/{slug}.json").status_code == 503
         assert output(data, "poll", "--due", exit_code=1).count("its category is left alone") == 1
+        assert "history:1:1: every file in it is gone" in output(data, "check", exit_code=1)
         assert not list((data / "history").glob("*"))
     (data / "history").rmdir()
     (data / "away").rename(data / "history")

@@ -59,6 +59,13 @@ class PollRun(Struct, frozen=True):
     is_due: bool
     is_simulated: bool
 
+    def names(self) -> list[str]:
+        """Return whose turns it takes: all assistants' with those of owners gone, or some's."""
+        names = [assistant.name for assistant in self.assistants]
+        if names == [assistant.name for assistant in self.session.catalogue.assistants]:
+            names += self.session.batches.owners_gone(self.session.catalogue)
+        return names
+
 
 def instant(value: str) -> datetime:
     """Return a time in UTC, RFC 3339; one without a zone is refused, since nothing is guessed."""
@@ -201,11 +208,7 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
     if dry_run:
         click.echo("\n".join(estimate(calls, session, is_due=is_due)))
         return not state.unread
-    names = [
-        *(assistant.name for assistant in run.assistants),
-        *session.batches.owners_gone(session.catalogue),
-    ]
-    is_open = any(session.batches.open_of(name, session.catalogue) for name in names)
+    is_open = any(session.batches.open_of(name, session.catalogue) for name in run.names())
     if not (calls or plan.cancel or (is_open and is_due)):
         failed = sum(bool((own := state.of(pair)) and own.failure) for pair in pairs)
         wait = f" {plural(failed, 'failed question')} will be asked again later; --all asks now."
@@ -287,10 +290,7 @@ def ask_in_passes(
 
     ``None`` as a pass stands for all that is due: turns are taken until nothing is.
     """
-    names = [assistant.name for assistant in run.assistants]
-    if names == [assistant.name for assistant in run.session.catalogue.assistants]:
-        names += run.session.batches.owners_gone(run.session.catalogue)
-    results = {name: Summary() for name in names}
+    results = {name: Summary() for name in run.names()}
     # at a time of --at one after the other, so that a run can be repeated exactly
     workers = 1 if run.is_simulated else len(results)
     bar = click.progressbar(length=length, label="Polling")
