@@ -103,9 +103,9 @@ class _LinesRead(Struct, frozen=True):
         lines = data[: max(first_ends.values())]  # what repeats an id is damage
         return cls(lines.count(b"\n") + 1, len(lines), hash(lines), accepted)
 
-    def is_in(self, data: bytes) -> bool:
-        """Return whether a file still begins with these lines."""
-        return hash(data[: self.size]) == self.hash  # of this process alone: it need not last
+    def are_missing(self, data: bytes, accepted: LedgerEntry | None) -> bool:
+        """Return whether a file begins with others, and nobody has accepted that since."""
+        return hash(data[: self.size]) != self.hash and accepted == self.accepted
 
 
 class History:
@@ -163,20 +163,18 @@ class History:
         if self.fault and self._proof_signatures is None:
             return Log(slug, problems=(self.fault,))
         known = self._known.get(slug)  # first: another thread may append and read meanwhile
+        data = signature = None
         try:
-            with opened(self.path(slug)) as handle:
+            with suppress(FileNotFoundError), opened(self.path(slug)) as handle:
                 status = os.fstat(handle)
-                data = os.pread(handle, status.st_size, 0)
-        except FileNotFoundError:
-            status, data = None, b""
+                data, signature = os.pread(handle, status.st_size, 0), signature_of(status)
         except OSError as error:
             why = f"cannot be read: {error.strerror}"
             return Log(slug, problems=(Problem(f"history/{slug}.jsonl", 1, 1, why),))
-        stamps = [stamp(line, published=self._published) for line in whole_lines(data)]
-        problem = self._loss_by_ledger(slug, stamps if status else None)
-        if problem := problem or self._loss_since_read(slug, data if status else None, known):
+        stamps = [stamp(line, published=self._published) for line in whole_lines(data or b"")]
+        if problem := self._loss(slug, data, stamps, known):
             return Log(slug, problems=(problem,))
-        if status is None:
+        if data is None:
             return Log(slug)
         polls: list[PollLine] = []
         problems: list[Problem] = []
@@ -192,7 +190,7 @@ class History:
             self._known[slug] = _LinesRead.of(data, polls, self.ledger.accepted.get(slug))
         tail = stamps[self.ledger.last(slug).lines :]
         entries = tuple(self.ledger.open_entries(slug, tail))
-        return Log(slug, tuple(polls), tuple(problems), signature_of(status), entries)
+        return Log(slug, tuple(polls), tuple(problems), signature, entries)
 
     def _remembered(self) -> set[str]:
         """Return the slugs of history files that held lines, by the ledger or as read before."""
@@ -215,38 +213,29 @@ class History:
             file = os.path.relpath(error.filename or home / LEDGER, home.parent)
             self.fault = Problem(file, 1, 1, f"cannot be read: {error.strerror}")
 
-    def _loss_by_ledger(self, slug: str, stamps: Sequence[Stamp] | None) -> Problem | None:
-        """Return a problem if a file lacks lines of closed days.
+    def _loss(
+        self, slug: str, data: bytes | None, stamps: Sequence[Stamp], known: "_LinesRead | None"
+    ) -> Problem | None:
+        """Return a problem if a file lacks lines of closed days, or lines ``known`` from before.
 
-        ``stamps`` are those of all its lines, ``None`` without a file.
+        ``data`` are its bytes, ``None`` without a file, and ``stamps`` those of its lines.
         """
-        if stamps is None and self._remembered() and not any(self._directory.glob("*.jsonl")):
+        if data is None and self._remembered() and not any(self._directory.glob("*.jsonl")):
             # A disk that is not mounted: no other file may be begun in its place.
             message = "every file in it is gone; put them back (is their disk there?), or "
             return Problem("history", 1, 1, message + _how_to_accept("--all"))
-        if self.ledger.holds(slug, stamps or ()):
-            return None
-        loss = "the file is gone" if stamps is None else "it was cut short or changed"
-        entry = self.ledger.newest[slug]
-        message = (
-            f"{loss}: on {entry.day}, which is closed, it had {entry.lines:,} lines "
-            f"({entry.bytes:,} bytes); put it back from a copy, or {_how_to_accept(slug)}"
-        )
-        return Problem(f"history/{slug}.jsonl", 1, 1, message)
-
-    def _loss_since_read(
-        self, slug: str, data: bytes | None, known: "_LinesRead | None"
-    ) -> Problem | None:
-        """Return a problem if a file, ``None`` without one, lacks what is ``known`` of it."""
-        if known is None or known.is_in(data or b""):
-            return None
-        if self.ledger.accepted.get(slug) != known.accepted:  # this loss was accepted since
+        if not self.ledger.holds(slug, stamps):
+            entry = self.ledger.newest[slug]
+            size = f"{entry.lines:,} lines ({entry.bytes:,} bytes)"
+            before = f"on {entry.day}, which is closed, it had {size}"
+            way = _how_to_accept(slug)
+        elif known and known.are_missing(data or b"", self.ledger.accepted.get(slug)):
+            before = f"when it was last read it had {known.lines:,} lines"
+            way = "restart the server to go on without them"
+        else:
             return None
         loss = "the file is gone" if data is None else "it was cut short or changed"
-        message = (
-            f"{loss}: when it was last read it had {known.lines:,} lines; put it back from a "
-            "copy, or restart the server to go on without them"
-        )
+        message = f"{loss}: {before}; put it back from a copy, or {way}"
         return Problem(f"history/{slug}.jsonl", 1, 1, message)
 
     def lines(self, slug: str, places: Sequence[tuple[int, int, str]]) -> list[bytes]:
