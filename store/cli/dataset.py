@@ -80,7 +80,7 @@ def dataset(directory: Path | None, *, close_days: bool) -> None:
             f"{plural(len(files), 'file')}, {size / 1e6:,.1f} MB"
             f"{'' if written.is_new else '; nothing changed'}."
         )
-        if head := written.head:
+        for head in store.snapshot.ledger.heads[-1:]:
             click.echo(f"Head of {head.day}: {head.lines:,} lines, root {head.root}")
 
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from store.category_history import PollIndex
 from store.disk import read_regular
 from store.files import Catalogue
-from store.ledger import HEADS, LEDGER, Head, Proof, parse
+from store.ledger import HEADS, LEDGER, Proof, parse
 from store.line_codec import POLL_DECODER, publish
 from store.publishing import formats, manifest, tables
 from store.publishing.directories import SUMS, Directory, digest, is_whole, sums
@@ -70,11 +70,10 @@ class Source(Struct, frozen=True):
 
 
 class Written(Struct, frozen=True):
-    """A dataset in place, whether it is new, the newest head if there is one, and its basis."""
+    """A dataset in place, whether it is new, and its basis."""
 
     manifest: Manifest
     is_new: bool
-    head: Head | None
     basis: str
 
 
@@ -97,15 +96,13 @@ def write(home: Directory, source: Source) -> Written:
     with proof.locked(shared=True):  # no day is closed between the two
         files, snapshot = proof.read(), source.read()
     parse(files[LEDGER], files[HEADS])
-    heads = snapshot.ledger.heads
-    head = heads[-1] if heads else None
     basis = basis if basis == source.basis() else ""  # data changed while they were read
     if before and basis and basis == home.basis and is_whole(home.current):
-        return Written(before, is_new=False, head=head, basis=basis)
+        return Written(before, is_new=False, basis=basis)
     with home.draft() as folder:
         written = Draft(folder, source, snapshot, formats.tools()).fill(files)
         home.publish(basis)
-    return Written(written, is_new=True, head=head, basis=basis)
+    return Written(written, is_new=True, basis=basis)
 
 
 # `flask verify` makes a dataset again with this, and knows of it only what its manifest says:

@@ -47,14 +47,6 @@ class DirectoryError(Exception):
     """A directory that must not be written; the sentence says why."""
 
 
-class ForeignDirectoryError(DirectoryError):
-    """A directory that holds what the command did not write."""
-
-
-class BusyDirectoryError(DirectoryError):
-    """A directory that another process is writing."""
-
-
 class Directory:
     """A directory that :func:`owned` holds: the tree that readers see, and the next."""
 
@@ -121,25 +113,24 @@ def owned(home: Path, command: str, data: Path) -> Iterator[Directory]:
     What is made belongs to the owner of what holds it. ``data`` is the data directory.
 
     Raises:
-        ForeignDirectoryError: it is neither empty nor marked as the command's own, or is of a
-            folder that the data directory has for something else.
-        BusyDirectoryError: another process holds it.
+        DirectoryError: it is neither empty nor marked as the command's own, is of a folder that the
+            data directory has for something else, or another process holds it.
         OSError: it cannot be written.
     """
     path = Path(os.path.realpath(home))
     for name in _OF_DATA:
         if name != command and path.is_relative_to(os.path.realpath(data / name)):
-            raise ForeignDirectoryError(
+            raise DirectoryError(
                 f"{home} belongs to {name}/ of the data directory; name another directory"
             )
     if os.path.lexists(home) and not home.is_dir():
-        raise ForeignDirectoryError(f"{home} is not a directory; name a new or an empty one")
+        raise DirectoryError(f"{home} is not a directory; name a new or an empty one")
     for folder in (*reversed(home.parents), home):
         make_folder(folder, 0o777)  # less the umask: web servers read it
     mark, current = home / MARK.format(command), home / CURRENT
     names = [] if mark.is_file() else sorted(path.name for path in home.iterdir())
     if names or (current.exists() and not current.is_symlink()):
-        raise ForeignDirectoryError(
+        raise DirectoryError(
             f"{home} holds {names[0] if names else CURRENT}, which `flask {command}` did not "
             "write: nothing there was touched; name a new or an empty directory"
         )
@@ -147,7 +138,7 @@ def owned(home: Path, command: str, data: Path) -> Iterator[Directory]:
         try:
             stack.enter_context(locked(mark, wait=False))
         except BlockingIOError:
-            raise BusyDirectoryError(
+            raise DirectoryError(
                 f"another process is writing {home}; try again when it has ended"
             ) from None
         directory = Directory(home)

@@ -209,6 +209,7 @@ def paths_to_export(app: Flask, snapshot: Snapshot) -> Iterator[str]:
     computed = {experiment.slug for experiment in snapshot.summary.experiments}
     static = Path(app.root_path, "store/web/static")
     values = {
+        "": [""],  # a rule without a variable has one path
         "best": sorted(snapshot.leaderboards),
         "product": sorted(filter(snapshot.product, snapshot.product_slugs)),
         "topics": [topic.slug for topic in snapshot.summary.topics],
@@ -225,14 +226,10 @@ def paths_to_export(app: Flask, snapshot: Snapshot) -> Iterator[str]:
 
 
 def moved_paths(app: Flask, snapshot: Snapshot) -> Iterator[str]:
-    """Yield every path of an old slug."""
+    """Return every path of an old slug."""
     summary = snapshot.summary
-    values = {
-        "best": summary.category_redirects,
-        "product": summary.product_redirects,
-    }
-    general = set(_paths(app, {}))
-    yield from (path for path in _paths(app, values) if path not in general)
+    old = {"best": summary.category_redirects, "product": summary.product_redirects}
+    return _paths(app, old)
 
 
 def category_paths(app: Flask, slugs: Collection[str]) -> set[str]:
@@ -251,8 +248,8 @@ def _paths(app: Flask, values: Mapping[str, Collection[str]]) -> Iterator[str]:
         if not is_asked or rule.rule.count("<") > 1:
             continue
         before, variable, after = rule.rule.partition("<")
-        word = before.rstrip("/").rpartition("/")[2]
-        for value in values.get(word, ()) if variable else ("",):
+        word = before.rstrip("/").rpartition("/")[2] if variable else ""
+        for value in values.get(word, ()):
             yield f"{before}{value}{after.partition('>')[2]}"
 
 
