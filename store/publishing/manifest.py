@@ -150,12 +150,6 @@ def media_type(name: str) -> str:
     return next((type_ for end, type_ in MEDIA_TYPES.items() if name.endswith(end)), "text/plain")
 
 
-def content_type(name: str) -> str:
-    """Return the media type of a file as it is sent."""
-    type_ = media_type(name)
-    return f"{type_}; charset=utf-8" if type_.startswith("text/") else type_
-
-
 def cite_as(manifest: Manifest) -> str:
     """Return how to cite a dataset."""
     where = f", {manifest.base_url}/data" if manifest.base_url else ""

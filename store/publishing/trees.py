@@ -18,7 +18,6 @@ from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Response
 
 from store.publishing.directories import SUMS, digest, sums
-from store.publishing.manifest import content_type
 from store.snapshot import Snapshot
 
 TREE_MANIFEST, REDIRECTS = "manifest.json", "redirects.map"
@@ -111,11 +110,10 @@ class Tree:
             with ask(path) as answer:
                 if location := answer.headers.get("Location"):
                     redirects[path] = location
-        for path, file in self._link(dataset).items():
+        for source in sorted(path for path in dataset.rglob("*") if path.is_file()):
+            path = f"{DATASET_PREFIX}{source.relative_to(dataset).as_posix()}"
             with ask(path, "HEAD") as answer:
-                files[path] = msgspec.structs.replace(
-                    file, cache_control=answer.headers["Cache-Control"]
-                )
+                files[path] = self._link(source, path, answer)
         return TreeManifest(files, redirects)
 
     def finish(self, manifest: TreeManifest) -> None:
@@ -152,22 +150,23 @@ class Tree:
             cache_control=answer.headers["Cache-Control"],
         )
 
-    def _link(self, dataset: Path) -> dict[str, Exported]:
-        """Add the dataset's files; return them by path. Copies only on another disk."""
-        files: dict[str, Exported] = {}
-        for source in sorted(path for path in dataset.rglob("*") if path.is_file()):
-            path = f"{DATASET_PREFIX}{source.relative_to(dataset).as_posix()}"
-            name = path.removeprefix("/")
-            file = self._path(name)
-            try:
-                os.link(source, file)
-            except OSError:
-                shutil.copy2(source, file)
-            body = source.read_bytes()
-            self._digests[name] = digest(body)
-            type_ = content_type(name)
-            files[path] = Exported(name, type_, len(body), self._digests[name], gzip=False)
-        return files
+    def _link(self, source: Path, path: str, answer: Response) -> Exported:
+        """Add a file of the dataset, as a copy only on another disk."""
+        name, body = path.removeprefix("/"), source.read_bytes()
+        file = self._path(name)
+        try:
+            os.link(source, file)
+        except OSError:
+            shutil.copy2(source, file)
+        self._digests[name] = digest(body)
+        return Exported(
+            file=name,
+            type=answer.content_type or "",
+            size=len(body),
+            sha256=self._digests[name],
+            gzip=False,
+            cache_control=answer.headers["Cache-Control"],
+        )
 
     def _place(self, name: str, data: bytes) -> str:
         """Write a file, or link the last tree's if it is the same; return its digest."""
