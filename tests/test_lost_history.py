@@ -25,7 +25,8 @@ from builders import (
 from flask import Flask
 from flask.testing import FlaskClient
 
-from store.ledger import Proof
+from store.history import HistoryError
+from store.ledger import LedgerError, Proof
 from store.store import Store
 
 SLUG = "crm-software"
@@ -72,15 +73,16 @@ def tool_error(client: FlaskClient, tool: str, **arguments: Any) -> str:
     return str(result["content"][0]["text"])
 
 
-def first_lines(path: Path, count: int) -> bytes:
-    """The first lines of a file, newlines included."""
-    return b"".join(path.read_bytes().splitlines(keepends=True)[:count])
+def lines_of(path: Path, *numbers: int) -> list[bytes]:
+    """These lines of a file, newlines included."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    return [lines[number] for number in numbers]
 
 
 def edit_last(path: Path) -> None:
     """Change a word of the last line, as a person may who finds it wrong."""
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:-1], lines[-1].replace(b"HubSpot", b"Hub Spot")]))
+    *others, last = lines_of(path, 0, 1, 2, 3)
+    path.write_bytes(b"".join([*others, last.replace(b"HubSpot", b"Hub Spot")]))
 
 
 def make_a_folder(path: Path) -> None:
@@ -91,8 +93,9 @@ def make_a_folder(path: Path) -> None:
 
 LOSSES: dict[str, Callable[[Path], object]] = {
     "deleted": lambda path: path.unlink(),
-    "cut at a line": lambda path: path.write_bytes(first_lines(path, 2)),
+    "cut at a line": lambda path: path.write_bytes(b"".join(lines_of(path, 0, 1))),
     "cut inside a line": lambda path: path.write_bytes(path.read_bytes()[:-300]),
+    "lines swapped": lambda path: path.write_bytes(b"".join(lines_of(path, 0, 1, 3, 2))),
     "emptied": lambda path: path.write_bytes(b""),
     "replaced by another": lambda path: shutil.copy(path.with_name("help-desk.jsonl"), path),
     "last line edited": edit_last,
@@ -395,9 +398,9 @@ def test_a_damaged_ledger_is_named_and_left(data: Path, damaged: bytes | None) -
     """Whoever starts then cannot say what is lost, and says that; put back, it counts again."""
     running = serve(data)
     before = bodies(running)
-    path = data / "proof/ledger.jsonl"
-    whole = path.read_bytes()
-    path.unlink() if damaged is None else path.write_bytes(damaged)
+    path, away = data / "proof/ledger.jsonl", data / "away"
+    shutil.copytree(path.parent, away)
+    shutil.rmtree(path.parent) if damaged is None else path.write_bytes(damaged)
     running.reload()
     assert bodies(running) == before
     client = client_over(data)
@@ -407,8 +410,12 @@ def test_a_damaged_ledger_is_named_and_left(data: Path, damaged: bytes | None) -
         report = output(data, *arguments, exit_code=1)
         assert "\nproof/" in report
         assert "put the folder proof back from a copy" in report
+    with pytest.raises(HistoryError, match="--accept-history --all"):
+        append(data, [answered("A", ["X"], "2026-12-01T06:00:00Z")])
+    with pytest.raises(LedgerError):
+        Proof(data).close("2026-12-01")
     assert (path.read_bytes() if path.exists() else None) == damaged
-    path.write_bytes(whole)
+    shutil.copytree(away, path.parent, dirs_exist_ok=True)
     running.reload()
     assert running.problems == store_over(data).problems == ()
 
