@@ -6,9 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from builders import answered, failed, write_data
 from werkzeug.serving import make_server
 
+from store.publishing import formats
 from store.publishing.dataset import Source, Written, write
 from store.publishing.directories import owned
 from store.publishing.manifest import FOLDER
@@ -16,6 +18,7 @@ from store.store import Store
 from store.web.openapi import VERSION
 
 SLUGS = ("crm-software", "help-desk")
+needs_parquet = pytest.mark.skipif(not formats.has_parquet(), reason="needs the extra `data`")
 DAYS = ("2026-10-26", "2026-11-02", "2026-11-09")
 
 

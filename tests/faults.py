@@ -116,23 +116,18 @@ class UnreadableFiles:
 
 @contextmanager
 def failing_names(
-    nth: int,
-    error: int,
-    names: tuple[str, ...] = ("rename", "replace", "link", "symlink"),
-    of: str | None = None,
+    nth: int, error: int, names: tuple[str, ...] = ("rename", "replace", "link", "symlink")
 ) -> Iterator[Counter[str]]:
     """Let the nth call that gives a file a name fail; yields how often each was called.
 
-    Counted are those of a path that holds ``of``, else all but what servers keep, which those of
-    earlier tests may do meanwhile.
+    What servers keep is not counted: those of earlier tests may do that meanwhile.
     """
     calls: Counter[str] = Counter()
     real = {name: getattr(os, name) for name in names}
 
     def failing(name: str) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
-            path = str(arguments[-1])
-            if of in path if of else "/.exported" not in path:
+            if "/.exported" not in str(arguments[-1]):
                 calls[name] += 1
                 if calls.total() == nth:
                     raise OSError(error, os.strerror(error))

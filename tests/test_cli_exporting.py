@@ -97,16 +97,11 @@ def test_a_tree_is_published_with_a_warning_where_nothing_can_be_noted(
     assert "warning: .exported cannot be written" in export(data, tmp_path / "tree")
 
 
-def test_nothing_that_needs_a_process_is_in_it(data: Path, tree: Path) -> None:
-    """What was searched, history and health would be wrong as soon as they are written."""
-    paths = manifest(tree)["files"]
-    words = ("search", "history", "health", "livez", "readyz")
-    assert [p for p in paths if any(word in p for word in words)] == ["/search"]  # the list of all
-    assert "/mcp" not in paths
-
-
 def test_what_every_other_rule_answers_is_in_it(tmp_path: Path) -> None:
-    """A rule whose slugs the export does not know would be left out in silence."""
+    """A rule whose slugs the export does not know would be left out in silence.
+
+    What was searched, history and health would be wrong as soon as they are written.
+    """
     data = write_small_world(tmp_path / "data")
     export(data, tmp_path / "tree")
     urls = app_over(data).url_map
@@ -150,6 +145,7 @@ def test_whatever_changes_is_exported(data: Path, tree: Path, tmp_path: Path) ->
         "withholding": lambda: withhold(
             data, History(data / "history").read("help-desk").polls[-1].poll.id
         ),
+        "deletion": (data / "categories/help-desk.json").unlink,
     }
     export(data, tree)
     for what, change in changes.items():
@@ -245,33 +241,12 @@ def test_a_picture_is_drawn_again_only_when_it_shows_something_else(
     assert card.read_bytes().endswith(drawn[2] + b"<!-- another font -->")
 
 
-def test_what_is_gone_is_not_in_the_next_tree(data: Path, tree: Path) -> None:
-    """A category that left the catalogue leaves the tree."""
-    (data / "categories/help-desk.json").unlink()
-    export(data, tree)
-    assert not (tree / "current/api/v1/best/help-desk.json").exists()
-
-
-def test_an_export_that_was_killed_is_no_hindrance(data: Path, tree: Path) -> None:
-    """Half a tree is thrown away, and readers never see it."""
-    (tree / "trees/.new/api").mkdir(parents=True)
-    (tree / "trees/.new/api/half").write_text("x")
-    export(data, tree)
-    assert not (tree / "current/api/half").exists()
-
-
 def test_it_needs_an_address(data: Path, tmp_path: Path) -> None:
     """A tree whose links lead to this machine would help nobody."""
     tree = tmp_path / "tree"
     assert "BASE_URL is not set" in export(data, tree, exit_code=1, base_url=None)
     edit(data / "site.json", base_url=BASE_URL)
     export(data, tree, base_url=None)
-
-
-def test_a_directory_that_cannot_be_written_is_one_sentence(data: Path, tmp_path: Path) -> None:
-    """A file in the way is named, without a stack trace."""
-    (tmp_path / "file").write_text("")
-    assert "cannot be written" in export(data, tmp_path / "file" / "tree", exit_code=1)
 
 
 def refused(data: Path, tree: Path, *options: str) -> str:

@@ -26,7 +26,7 @@ from builders import (
     write_data,
 )
 from builders import edit as edit_json
-from datasets import running, small_data, written
+from datasets import needs_parquet, running, small_data, written
 from flask import request
 
 from store.cli import verifying
@@ -36,7 +36,6 @@ from store.publishing import formats, manifest, verification
 from store.publishing.directories import digests_in, sums
 from store.records import Poll
 
-needs_parquet = pytest.mark.skipif(not formats.has_parquet(), reason="needs the extra `data`")
 CLOSED = "2026-11-09"
 SECRET = answered("A", ["Planted"], "2026-11-10T06:00:00Z")
 HELP, CRM = "history/help-desk.jsonl", "history/crm-software.jsonl"

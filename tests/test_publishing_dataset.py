@@ -1,7 +1,6 @@
 """A dataset holds everything, is written whole, and forgets what is withheld."""
 
 import csv
-import errno
 import gzip
 import hashlib
 import io
@@ -28,18 +27,14 @@ from builders import (
     withhold,
     write_json,
 )
-from datasets import SLUGS, small_data, written, written_from
-from faults import failing_names
+from datasets import SLUGS, needs_parquet, small_data, written, written_from
 
 from store.files import Files
 from store.history import History
 from store.publishing import formats, manifest, tables
 from store.publishing.dataset import DatasetError, Source, catalogue_lines, restore_catalogue
-from store.publishing.directories import is_whole
 from store.records import NearMiss, Pick
 from store.store import Store
-
-needs_parquet = pytest.mark.skipif(not formats.has_parquet(), reason="needs the extra `data`")
 
 
 @pytest.fixture
@@ -237,26 +232,6 @@ def test_the_version_follows_from_the_content(data: Path, tmp_path: Path) -> Non
     fresh = small_data(tmp_path / "fresh")
     append(fresh, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
     assert written(fresh).manifest == stepwise
-
-
-def test_readers_see_a_whole_dataset_whatever_fails(data: Path) -> None:
-    """The old one or the new one, at every step that gives a name."""
-    old = written(data).manifest.version
-    append(data, [answered("A", ["Product E"], "2026-11-16T06:00:00Z")])
-    seen = []
-    for nth in range(1, 20):
-        with failing_names(nth, errno.EIO, of="/dataset/") as calls:
-            try:
-                written(data)
-            except OSError:
-                pass
-            else:
-                break
-        assert is_whole(tree_of(data))
-        seen.append(json.loads((tree_of(data) / "dataset.json").read_text())["version"])
-    assert set(seen) == {old}
-    assert len(seen) == calls.total() > 2
-    assert len(list((data / "dataset/trees").iterdir())) == 1
 
 
 def test_a_withheld_poll_is_nowhere(data: Path) -> None:

@@ -14,6 +14,7 @@ from faults import failing_names
 
 from store.files import Files
 from store.history import History
+from store.publishing.directories import is_whole
 
 
 def error(nth: int) -> int:
@@ -65,7 +66,9 @@ def test_an_export_that_fails_leaves_the_last_one(data: Path, tmp_path: Path) ->
         with failing_names(nth, error(nth), ("rename", "replace", "symlink")) as calls:
             done = command(data, "export", str(home))
         after = contents((home / "current").resolve())
-        assert not list((home / "trees").glob(".*"))
+        for trees in (home / "trees", data / "dataset/trees"):
+            assert not list(trees.glob(".*"))
+        assert is_whole((data / "dataset/current").resolve())
         if calls.total() < nth:
             assert (done.exit_code, after != before) == (0, True)
             break
