@@ -357,26 +357,10 @@ def test_all_of_it_can_be_accepted(data: Path) -> None:
 
 
 def test_accepting_says_what_it_cannot_do(data: Path) -> None:
-    """A slug that nobody knows, a file that has lost nothing, no slug at all."""
+    """A slug that nobody knows, a file that has lost nothing."""
     serve(data)
     assert "No history was ever seen" in "".join(accept(data, "crm", exit_code=2))
     assert accept(data, SLUG) == [f"history/{SLUG}.jsonl has lost nothing."]
-    for odd in (["--accept-history"], [SLUG], ["--all"]):
-        output(data, "check", *odd, exit_code=2)
-
-
-def test_a_torn_tail_and_its_repair_are_no_loss(data: Path) -> None:
-    """Half a line that a writer left is a warning, and nothing once the next append is done."""
-    store = serve(data)
-    path = data / f"history/{SLUG}.jsonl"
-    with path.open("ab") as file:
-        file.write(b'{"v":1,"id":')
-    store.reload()
-    assert [problem.severity for problem in store.problems] == ["warning"]
-    append(data, [answered("A", ["Zoho CRM"], "2026-11-16T06:00:00Z")])
-    store.reload()
-    assert store.problems == ()
-    assert store_over(data).problems == ()
 
 
 def test_a_deleted_categorys_history_is_missed_too(data: Path) -> None:
