@@ -1,6 +1,5 @@
 """Small data directories with datasets, written where tests need them, and servers over them."""
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import pytest
 from builders import answered, failed, write_data
+from replaying import answering
 from werkzeug.serving import make_server
 
 from store.publishing import formats
@@ -40,12 +40,10 @@ def small_data(directory: Path) -> Path:
     return directory
 
 
-def written(
-    directory: Path, base_url: str | None = None, basis: Callable[[], str] = str
-) -> Written:
-    """The dataset of a data directory, brought up to date; without a basis always written anew."""
+def written(directory: Path, base_url: str | None = None) -> Written:
+    """The dataset of a data directory, written anew."""
     store = Store(directory)
-    return written_from(Source(directory, lambda: store.snapshot, base_url, VERSION, basis))
+    return written_from(Source(directory, lambda: store.snapshot, base_url, VERSION))
 
 
 def written_from(source: Source) -> Written:
@@ -60,11 +58,5 @@ def running(make: Callable[[str], Any]) -> Iterator[str]:
     server = make_server("127.0.0.1", 0, lambda *_: [], threaded=True)
     base = f"http://127.0.0.1:{server.port}"
     server.app = make(base)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with answering(server):
         yield base
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
