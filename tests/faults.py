@@ -141,29 +141,6 @@ def failing_names(
         yield calls
 
 
-class PiecemealWrites:
-    """The ``os`` module whose writes reach the file in pieces, any of which may be the last.
-
-    One piece in 150 ends with a ``kill -9`` of the process that writes.
-    """
-
-    def __init__(self, chance: random.Random) -> None:
-        self._chance = chance
-
-    def __getattr__(self, name: str) -> Any:
-        """A function of ``os``."""
-        return getattr(os, name)
-
-    def write(self, handle: int, data: bytes) -> int:
-        """All of ``data``, 1 to 200 bytes at a time."""
-        at = 0
-        while at < len(data):
-            at += os.write(handle, data[at : at + self._chance.randint(1, 200)])
-            if self._chance.random() < 1 / 150:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return at
-
-
 class VolatileDisk:
     """The ``os`` module over a disk that keeps through a power cut only what was fsynced.
 

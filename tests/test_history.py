@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from builders import answered, failed, line_of, write_data
 from conftest import Report
-from faults import FAULTS, SHORT, FailingCalls, PiecemealWrites, VolatileDisk, on
+from faults import FAULTS, KILL, SHORT, FailingCalls, VolatileDisk, on
 
 from store import history
 from store.history import History, HistoryError
@@ -549,14 +549,14 @@ def test_no_acknowledged_record_is_lost_in_a_power_cut(tmp_path: Path) -> None:
 
 
 def append_until_killed(log: History, pipe: int, seed: int) -> None:
-    """Append, saying each acknowledged id, until a piece of a write is the last; for a child."""
+    """Append, saying each acknowledged id, until killed in the middle of a write; for a child."""
     chance = random.Random(seed)
-    history.os = PiecemealWrites(chance)  # type: ignore[assignment,attr-defined]
-    for number in itertools.count():
-        names = [f"{seed}-{number}-{i}" for i in range(chance.randint(1, 4))]
-        batch = [answered(name, ["X", "Y"]) for name in names]
-        ids = " ".join(poll.id for poll in log.append(batch, NOW))
-        os.write(pipe, ids.encode() + b"\n")
+    with on(FailingCalls("write", chance.randint(1, 12), KILL)):
+        for number in itertools.count():
+            names = [f"{seed}-{number}-{i}" for i in range(chance.choice([1, 3, 5]))]
+            batch = [answered(name, ["X", "Y"]) for name in names]
+            ids = " ".join(poll.id for poll in log.append(batch, NOW))
+            os.write(pipe, ids.encode() + b"\n")
 
 
 def kill_once(log: History, seed: int, said: list[str]) -> bool:
