@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 from builders import answered, failed, line_of, write_data
-from conftest import Report
 from faults import FAULTS, KILL, SHORT, FailingCalls, VolatileDisk, on
 
 from store import history
@@ -488,14 +487,22 @@ def crash_states(committed: bytes, batch: bytes, step: int) -> Iterator[bytes]:
         yield committed + chance.randbytes(cut) + batch[cut:]
 
 
-def survives_crashes(log: History, step: int) -> int:
-    """Read and append after every crash state; return how many there were."""
+def do_not_wait(handle: int) -> None:
+    """An fsync for tests that look only at what a crash left."""
+
+
+@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_crash_state_is_survived(
+    log: History, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """However a batch was cut, zero-filled or garbled: no record before it is lost or changed."""
+    monkeypatch.setattr(os, "fsync", do_not_wait)
     acknowledged = log.append(polls("A", "B"), NOW)
     committed = written(log)
     batch = b"".join(encode_line(poll, NOW)[1] for poll in polls("C", "D", "E"))
-    number = 0
-    for state in crash_states(committed, batch, step):
-        number += 1
+    states = [*crash_states(committed, batch, step)]
+    assert len(states) * step >= 9000
+    for state in states:
         log.path(SLUG).write_bytes(state)
         log = History(log.path(SLUG).parent)  # after a crash every reader is a new one
         read = [stored.poll for stored in log.read(SLUG).polls]
@@ -504,22 +511,6 @@ def survives_crashes(log: History, step: int) -> int:
         new = log.append(polls("F"), NOW)
         assert [stored.poll for stored in log.read(SLUG).polls] == [*read, *new]
         assert written(log).startswith(committed)
-    return number
-
-
-def do_not_wait(handle: int) -> None:
-    """An fsync for tests that look only at what a crash left."""
-
-
-@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.slow)])
-def test_every_crash_state_is_survived(
-    log: History, monkeypatch: pytest.MonkeyPatch, report: Report, step: int
-) -> None:
-    """However a batch was cut, zero-filled or garbled: no record before it is lost or changed."""
-    monkeypatch.setattr(os, "fsync", do_not_wait)
-    total = survives_crashes(log, step)
-    report(f"crash states survived: {total:,}")
-    assert total * step >= 9000
 
 
 def power_cuts(directory: Path, rounds: int, *, honest: bool) -> int:
@@ -559,7 +550,7 @@ def append_until_killed(log: History, pipe: int, seed: int) -> None:
             os.write(pipe, ids.encode() + b"\n")
 
 
-def kill_once(log: History, seed: int, said: list[str]) -> bool:
+def kill_once(log: History, seed: int, acknowledged: list[str]) -> bool:
     """Let a process be killed while it appends; whether a torn line was left."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -571,33 +562,20 @@ def kill_once(log: History, seed: int, said: list[str]) -> bool:
             os._exit(1)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
-        said += pipe.read().decode().split()
+        acknowledged += pipe.read().decode().split()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     return not written(log).endswith(b"\n")
 
 
-def kills(log: History, rounds: int) -> tuple[int, int]:
-    """Kill as often; the numbers of acknowledged records and of torn tails, all else checked."""
-    said: list[str] = []
-    tears = 0
-    for number in range(rounds):
-        tears += kill_once(log, number, said)
-    found = log.read(SLUG)
-    ids = [stored.poll.id for stored in found.polls]
-    promised = set(said)
-    order = [identity for identity in ids if identity in promised]
-    assert order == said, "an acknowledged record is lost, duplicated or out of order"
-    assert all(problem.severity == "warning" for problem in found.problems), "lines were glued"
-    return len(said), tears
-
-
 @pytest.mark.parametrize("rounds", [20, pytest.param(900, marks=pytest.mark.slow)])
-def test_a_killed_writer_loses_nothing_it_acknowledged(
-    log: History, report: Report, rounds: int
-) -> None:
+def test_a_killed_writer_loses_nothing_it_acknowledged(log: History, rounds: int) -> None:
     """``kill -9`` in the middle of a write tears at most what nobody was promised."""
-    acknowledged, tears = kills(log, rounds)
-    report(f"kill -9: {rounds} kills, {tears} torn tails, {acknowledged:,} acknowledged, 0 lost")
+    acknowledged: list[str] = []
+    tears = sum(kill_once(log, number, acknowledged) for number in range(rounds))
+    found, promised = log.read(SLUG), set(acknowledged)
+    order = [stored.poll.id for stored in found.polls if stored.poll.id in promised]
+    assert order == acknowledged, "an acknowledged record is lost, duplicated or out of order"
+    assert all(problem.severity == "warning" for problem in found.problems), "lines were glued"
     assert acknowledged
     assert tears > rounds // 20, "no line was torn: this test had no teeth"
 
