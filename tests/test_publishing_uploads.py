@@ -4,9 +4,6 @@ Objects are held in memory by obstore's own store, or by moto's S3 in slow tests
 """
 
 import gzip
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,8 +12,6 @@ from typing import Any
 import msgspec
 import pytest
 from builders import answered, app_over, append, output, withhold, write_data
-from processes import until
-from servers import free_port
 
 from store.publishing import uploads
 from store.publishing.trees import TreeManifest
@@ -189,43 +184,29 @@ has_moto = find_spec("moto")
 needs_moto = pytest.mark.skipif(not has_moto, reason="S3 needs: pip install '.[operations]'")
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[dict[str, str]]:
-    """An S3 server that nobody here wrote, with a bucket ``site``; the environment to reach it."""
+@pytest.fixture
+def amazon(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A client of an S3 server that nobody here wrote, with a bucket ``site``."""
     import boto3  # noqa: PLC0415 - optional
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - optional
 
-    port = str(free_port())
-    url = f"http://127.0.0.1:{port}"
-    env = {"AWS_ENDPOINT_URL": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
-           "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}  # fmt: skip
-
-    def is_made() -> bool:
-        try:
-            boto3.client("s3", endpoint_url=url).create_bucket(Bucket="site")
-        except Exception:  # noqa: BLE001 - not there yet
-            return False
-        return True
-
-    run = [sys.executable, "-m", "moto.server", "-p", port]
-    with subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-            os.environ.update(env)
-            until(is_made)
-            yield env
-        finally:
-            for name in env:
-                os.environ.pop(name, None)
-            server.kill()
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    url = f"http://127.0.0.1:{server.get_host_and_port()[1]}"
+    for name, value in {"ENDPOINT_URL": url, "ALLOW_HTTP": "true", "REGION": "us-east-1",
+                        "ACCESS_KEY_ID": "x", "SECRET_ACCESS_KEY": "x"}.items():  # fmt: skip
+        monkeypatch.setenv(f"AWS_{name}", value)
+    client = boto3.client("s3", endpoint_url=url)
+    client.create_bucket(Bucket="site")
+    yield client
+    server.stop()
 
 
 @pytest.mark.slow
 @needs_moto
-def test_amazons_protocol_carries_type_encoding_and_headers(data: Path, s3: dict[str, str]) -> None:
+def test_amazons_protocol_carries_type_encoding_and_headers(data: Path, amazon: Any) -> None:
     """As another client of S3 reads them; a rerun writes nothing."""
-    import boto3  # noqa: PLC0415 - optional
-
     export(data, "s3://site/whole")
-    amazon = boto3.client("s3", endpoint_url=s3["AWS_ENDPOINT_URL"])
     page = amazon.get_object(Bucket="site", Key="whole/best/crm-software")
     assert page["ContentType"] == "text/html; charset=utf-8"
     assert page["CacheControl"].startswith("public, max-age=")
