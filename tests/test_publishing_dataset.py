@@ -32,7 +32,8 @@ from datasets import SLUGS, needs_parquet, small_data, written, written_from
 from store.files import Files
 from store.history import History
 from store.publishing import formats, manifest, tables
-from store.publishing.dataset import DatasetError, Source, catalogue_lines, restore_catalogue
+from store.publishing.dataset import Source, catalogue_lines, restore_catalogue
+from store.publishing.directories import DirectoryError
 from store.records import NearMiss, Pick
 from store.store import Store
 
@@ -365,7 +366,7 @@ def test_parquet_is_not_left_out_silently(data: Path, monkeypatch: pytest.Monkey
     if formats.has_parquet():
         written(data)
         monkeypatch.setattr(formats, "has_parquet", lambda: False)
-        with pytest.raises(DatasetError, match="pyarrow is not installed"):
+        with pytest.raises(DirectoryError, match="pyarrow is not installed"):
             written(data)
 
 

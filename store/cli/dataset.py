@@ -14,7 +14,7 @@ from store.cli import app_settings, local, refuse, with_data
 from store.ledger import FOLDER as PROOF
 from store.ledger import LedgerError, Proof
 from store.publishing import formats
-from store.publishing.dataset import DatasetError, Source, Written, write
+from store.publishing.dataset import Source, Written, write
 from store.publishing.directories import CURRENT, DirectoryError, basis_of, owned
 from store.publishing.manifest import FOLDER
 from store.rankings.sentences import plural
@@ -113,7 +113,7 @@ def dataset_in(target: Path, store: Store) -> Iterator[Written]:
         try:
             home = stack.enter_context(owned(target, "dataset", settings.data_dir))
             written = write(home, source)
-        except (DatasetError, DirectoryError, LedgerError) as error:
+        except (DirectoryError, LedgerError) as error:
             raise click.ClickException(f"{error}.") from None
         except OSError as error:
             reason = f"{error.filename or target} cannot be written: {error.strerror}"

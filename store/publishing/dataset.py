@@ -22,7 +22,7 @@ from store.files import Catalogue
 from store.ledger import HEADS, LEDGER, Proof, parse
 from store.line_codec import POLL_DECODER, publish
 from store.publishing import formats, manifest, tables
-from store.publishing.directories import SUMS, Directory, digest, is_whole, sums
+from store.publishing.directories import SUMS, Directory, DirectoryError, digest, is_whole, sums
 from store.publishing.manifest import File, Manifest
 from store.publishing.tables import Line, Row
 from store.records import FOLDERS, SINGLE, Assistant, DataFile, Models, Poll, Site, Words
@@ -51,10 +51,6 @@ class CatalogueEntry(Struct, frozen=True, forbid_unknown_fields=True):
 _ENTRY = msgspec.json.Decoder(CatalogueEntry)
 
 
-class DatasetError(Exception):
-    """The dataset cannot be written; the sentence says why."""
-
-
 class Source(Struct, frozen=True):
     """The source of a dataset: a data directory, its snapshot as it is now, where it is served.
 
@@ -81,14 +77,14 @@ def write(home: Directory, source: Source) -> Written:
     """Write the dataset, unless the one in place is whole and was made from the same.
 
     Raises:
-        DatasetError: the one in place has Parquet, and this cannot be written here.
+        DirectoryError: the one in place has Parquet, and this cannot be written here.
         LedgerError: the ledger is damaged.
         OSError: it could not be written.
     """
     last = manifest.read(home.current)
     before = last if isinstance(last, Manifest) else None
     if before and before.has_parquet and not formats.has_parquet():
-        raise DatasetError(
+        raise DirectoryError(
             "the dataset has Parquet files, and pyarrow is not installed: pip install '.[data]'"
         )
     basis = source.basis()
