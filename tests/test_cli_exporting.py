@@ -277,43 +277,39 @@ def test_an_error_in_another_file_hinders_nothing(data: Path, tree: Path) -> Non
     assert all("product-a" in path for path in gone)
 
 
-def test_nothing_is_published_while_history_is_lost(data: Path, tree: Path, tmp_path: Path) -> None:
-    """By name, until it is restored or accepted."""
-    close_days(data)
-    (data / "history").rename(data / "away")
-    assert refused(data, tree).count("history:1:1: ") == 1
-    (data / "away").rename(data / "history")
-    (data / "history/help-desk.jsonl").unlink()
-    assert "history/help-desk.jsonl:1:1: the file is gone" in refused(data, tree)
-    sentence = refused(data, tmp_path / "other")
-    assert "Nothing was published, the last tree stays" in sentence
-    assert not (tmp_path / "other").exists()
-    command(data, "check", "--accept-history", "help-desk", "--reason", "gone")
-    export(data, tree)
+def make_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
 
 
-@pytest.mark.parametrize("way", ["its file", "its folder", "its history", "its lines"])
+def replace_line_ends(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
+
+
+HIDDEN: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "categories/help-desk.json:1:2: ": ("categories/help-desk.json", lambda p: p.write_bytes(b"{")),
+    "categories:1:1: ": ("categories", shutil.rmtree),
+    "history:1:1: every file in it is gone": ("history", shutil.rmtree),
+    "history/help-desk.jsonl:1:1: the file is gone": ("history/help-desk.jsonl", Path.unlink),
+    "history/help-desk.jsonl:1:1: cannot be read": ("history/help-desk.jsonl", make_a_folder),
+    "history/help-desk.jsonl:1:1: a damaged": ("history/help-desk.jsonl", replace_line_ends),
+}
+"""What hides a category: why it is not shown, what is at fault, and what happened to it."""
+
+
+@pytest.mark.parametrize("why", HIDDEN)
 def test_nothing_is_published_while_a_category_cannot_be_shown(
-    data: Path, tree: Path, way: str
+    data: Path, tree: Path, tmp_path: Path, why: str
 ) -> None:
     """What answers 503, whyever that is, does not leave the tree for it, be it one address."""
-    match way:
-        case "its file":
-            why = "categories/help-desk.json:1:2: "
-            (data / "categories/help-desk.json").write_bytes(b"{")
-        case "its folder":
-            why = "categories:1:1: "
-            shutil.rmtree(data / "categories")
-        case "its history":
-            why = "history/help-desk.jsonl:1:1: cannot be read"
-            (data / "history/help-desk.jsonl").unlink()
-            (data / "history/help-desk.jsonl").mkdir()
-        case _:
-            why = "history/help-desk.jsonl:1:1: "
-            path = data / "history/help-desk.jsonl"
-            path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
+    name, hide = HIDDEN[why]
+    if "gone" in why:
+        close_days(data)
+    hide(data / name)
     assert client_over(data).get("/best/help-desk").status_code == 503
-    assert why in refused(data, tree)
+    assert refused(data, tree).count(why) == 1
+    assert "Nothing was published, the last tree stays" in refused(data, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.fixture(scope="module")
