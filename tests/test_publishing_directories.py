@@ -1,27 +1,14 @@
 """No command deletes or overwrites what this service did not write, nor writes beside another."""
 
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from builders import answered, contents, output, write_data
 from faults import needs_root
-from processes import ROOT
 
-from store.publishing.directories import basis_of
+from store.publishing.directories import basis_of, owned
 
-HOLD = """
-import sys
-from pathlib import Path
-from store.publishing.directories import owned
-
-with owned(Path(sys.argv[1]), sys.argv[2], Path("nowhere")):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
 COMMANDS = ("export", "dataset")
 
 
@@ -156,30 +143,14 @@ def test_code_that_is_linked_is_looked_at(data: Path, tmp_path: Path) -> None:
     assert len(digests) == 2
 
 
-@pytest.fixture
-def holder(tmp_path: Path, writing: str) -> Iterator[subprocess.Popen[str]]:
-    """Another process that writes the directory ``home``."""
-    run = [sys.executable, "-c", HOLD, str(tmp_path / "home"), writing]
-    with subprocess.Popen(
-        run, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "held\n"
-        yield process
-        process.kill()
-
-
-def test_of_two_at_once_the_second_writes_nothing(
-    data: Path, tmp_path: Path, writing: str, holder: subprocess.Popen[str]
-) -> None:
-    """It says so and exits 1; the killed hold nothing."""
+def test_of_two_at_once_the_second_writes_nothing(data: Path, tmp_path: Path, writing: str) -> None:
+    """It says so and exits 1; the mark that the first one leaves holds up nobody."""
     home = tmp_path / "home"
-    before = contents(home)
-    refusal = output(data, writing, str(home), exit_code=1)
-    assert f"another process is writing {home}; try again" in refusal
-    assert contents(home) == before
-    holder.kill()
-    holder.wait()
+    with owned(home, writing, data):
+        before = contents(home)
+        refusal = output(data, writing, str(home), exit_code=1)
+        assert f"another process is writing {home}; try again" in refusal
+        assert contents(home) == before
     output(data, writing, str(home))
 
 
