@@ -8,8 +8,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from typing import Any
 import pytest
 from builders import answered, failed, line_of, write_data
 from faults import FAULTS, KILL, SHORT, FailingCalls, VolatileDisk, on
+from processes import at_once
 
 from store import history
 from store.history import History, HistoryError
@@ -27,17 +26,6 @@ from store.records import Poll, Withholding
 SLUG = "crm-software"
 NOW = "2026-11-02T06:00:00Z"
 LATER = "2026-11-09T06:00:00Z"
-
-APPENDER = """
-import sys; sys.path[:0] = [".", "tests"]
-from pathlib import Path
-from store.history import History; from builders import answered
-log = History(Path(sys.argv[1]))
-for n in range(20):
-    batch = [answered(f"{sys.argv[2]}{n}-{i}", ["X"]) for i in range(3)]
-    log.append(batch, batch[0].polled_at)
-"""
-"""A program that appends 20 batches to the history in argv[1], each poll marked with argv[2]."""
 
 
 def polls(*models: str) -> list[Poll]:
@@ -166,20 +154,17 @@ class TestAppending:
         for path in (log.path(SLUG), log.path(SLUG).parent):
             assert path.stat().st_mode & 0o7 == 0
 
-    def test_two_processes_never_mix_their_lines(self, log: History) -> None:
-        """Each batch of two processes that append at once stands in one piece, in order."""
-        running = [
-            subprocess.Popen([sys.executable, "-c", APPENDER, str(log.path(SLUG).parent), name])
-            for name in ("first", "second")
-        ]
-        assert [process.wait(60) for process in running] == [0, 0]
-        found = log.read(SLUG)
-        assert found.problems == ()
-        batches = [[s.poll.model for s in found.polls[i : i + 3]] for i in range(0, 120, 3)]
-        assert all(len({name.split("-")[0] for name in batch}) == 1 for batch in batches)
-        for name in ("first", "second"):
-            order = [batch[0] for batch in batches if batch[0].startswith(name)]
-            assert order == [f"{name}{n}-0" for n in range(20)]
+    def test_two_writers_never_mix_their_lines(self, log: History) -> None:
+        """The same batch of two that append at once stands in one piece each time, its ids new."""
+
+        def write() -> None:
+            own = History(log.path(SLUG).parent)
+            for _ in range(20):
+                own.append(polls(*"ABC"), NOW)
+
+        at_once(write, write)
+        assert models(log) == [*"ABC"] * 40
+        assert len({stored.poll.id for stored in log.read(SLUG).polls}) == 120
 
 
 def test_the_proofs_lock_is_named_where_it_is_at_fault(log: History) -> None:
