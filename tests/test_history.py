@@ -10,7 +10,6 @@ import random
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from builders import answered, failed, line_of, write_data
@@ -40,33 +39,25 @@ def log(tmp_path: Path) -> History:
     return History(tmp_path / "history")
 
 
-@pytest.mark.parametrize("looked", ["for the file", "for any"])
+@pytest.mark.parametrize(
+    ("owner", "look", "slug"), [(history, "opened", SLUG), (Path, "glob", "vpn")]
+)
 def test_a_file_that_another_thread_begins_meanwhile_is_not_lost(
-    log: History, monkeypatch: pytest.MonkeyPatch, looked: str
+    log: History, monkeypatch: pytest.MonkeyPatch, owner: object, look: str, slug: str
 ) -> None:
-    """Who looked just before finds nothing, and not that something is gone."""
+    """Who looked just before, for it or for any, finds nothing, and not that something is gone."""
 
-    def begin() -> None:
+    def too_early(*_: object) -> list[Path]:
         monkeypatch.undo()
         log.append(polls("A"), NOW)
         assert len(log.read(SLUG).polls) == 1
+        if look == "opened":
+            raise FileNotFoundError
+        return []
 
-    def too_early(_path: Path) -> Any:
-        begin()
-        raise FileNotFoundError
-
-    def glob(self: Path, pattern: str) -> list[Path]:
-        found = list(self.iterdir())
-        assert pattern
-        begin()
-        return found
-
-    if looked == "for any":
-        monkeypatch.setattr(Path, "glob", glob)
-        assert log.read("vpn") == history.Log("vpn")
-    else:
-        monkeypatch.setattr(history, "opened", too_early)
-        assert log.read(SLUG) == history.Log(SLUG)
+    log.signatures()  # the ledger is known
+    monkeypatch.setattr(owner, look, too_early)
+    assert log.read(slug) == history.Log(slug)
 
 
 def written(log: History) -> bytes:
