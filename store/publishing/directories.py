@@ -151,12 +151,16 @@ def _sync(tree: Path) -> None:
 
     That is folders, and files that are no hard links.
     """
-    for _, _, names, folder in os.fwalk(tree):
-        for name in names:
-            if os.stat(name, dir_fd=folder).st_nlink == 1:
-                _sync_file(name, folder, tree.parent)
-        give(folder, tree.parent)
-        os.fsync(folder)
+    for folder, _, names in os.walk(tree):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            for name in names:
+                if os.stat(name, dir_fd=handle).st_nlink == 1:
+                    _sync_file(name, handle, tree.parent)
+            give(handle, tree.parent)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _sync_file(name: str, folder: int, like: Path) -> None:
