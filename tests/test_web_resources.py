@@ -30,7 +30,7 @@ PROMISED = {
         "string?": "reason", "array": "fixes",
     },
     "ChangeList": {"string?": "lastChecked", "integer": "tracked count", "array": "changes"},
-    "Change": {
+    "ChangeItem": {
         "string": "slug title model from to fromDate toDate page api", "string?": "reason",
     },
     "SearchResults": {"array": "categories brands"},

@@ -30,7 +30,7 @@ class CategoryItem(JsonObject, frozen=True, kw_only=True):
     api: Api
 
 
-class TopicPart(JsonObject, frozen=True, kw_only=True):
+class TopicPartItem(JsonObject, frozen=True, kw_only=True):
     """A part of a topic."""
 
     slug: Annotated[str, doc("Slug, unique within the topic.")]
@@ -44,7 +44,7 @@ class TopicItem(JsonObject, frozen=True, kw_only=True):
     slug: Annotated[str, doc("Topic slug.")]
     title: Annotated[str, doc("Topic title.")]
     categories: Annotated[int, doc("How many ranked categories it has.", ge=0)]
-    parts: Annotated[list[TopicPart], doc("Its parts; a category may be in several.")]
+    parts: Annotated[list[TopicPartItem], doc("Its parts; a category may be in several.")]
     page: Page
     api: Annotated[str, doc("Address of the list of its categories.", extra_json_schema=URI)]
 
@@ -153,7 +153,7 @@ def list_topics(view: View, query: Query) -> list[TopicItem]:  # noqa: ARG001
             title=topic.title,
             categories=len(topic.leaderboards),
             parts=[
-                TopicPart(
+                TopicPartItem(
                     slug=part.slug,
                     title=part.title,
                     categories=[board.slug for board in part.leaderboards],

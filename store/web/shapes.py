@@ -83,7 +83,7 @@ class ProductReference(JsonObject, frozen=True, kw_only=True):
     slug: Annotated[str, doc("Product slug.")]
 
 
-class Certainty(JsonObject, frozen=True, kw_only=True):
+class VerdictCertainty(JsonObject, frozen=True, kw_only=True):
     """The level to which the first place can be trusted, by the assistants' comparable answers."""
 
     level: CertaintyLevel
@@ -167,7 +167,7 @@ class TopPick(JsonObject, frozen=True, kw_only=True):
     label: Annotated[Label, doc("All of them, more than half of them, or fewer.")]
 
 
-class Agreement(JsonObject, frozen=True, kw_only=True):
+class VerdictAgreement(JsonObject, frozen=True, kw_only=True):
     """The models' agreement on the first place and on their whole lists."""
 
     top1: TopPick
@@ -235,8 +235,8 @@ class CategoryVerdict(JsonObject, frozen=True, kw_only=True):
     missing: Annotated[tuple[str, ...], doc("Configured models without a counted answer.")]
     consensus: Annotated[str | None, doc("Sentence that says who agrees on #1.")]
     disagreement: Annotated[str | None, doc("Sentence that says who differs.")]
-    agreement: Agreement | None
-    certainty: Certainty
+    agreement: VerdictAgreement | None
+    certainty: VerdictCertainty
     rules: Rules
     response: ResponseRate
     combined: Annotated[list[RankedEntry], doc("Merged ranking, best first.")]

@@ -30,7 +30,7 @@ MOST_MENTIONED = 100
 """Products that the list of mentions holds."""
 
 
-class Change(JsonObject, frozen=True, kw_only=True):
+class ChangeItem(JsonObject, frozen=True, kw_only=True):
     """A change of one model's #1 in one category."""
 
     id: Annotated[str, doc("Stable: the id of the poll that brought the change.")]
@@ -57,7 +57,7 @@ class Change(JsonObject, frozen=True, kw_only=True):
     api: Api
 
 
-class LeaderChange(JsonObject, frozen=True, kw_only=True):
+class LeaderChangeItem(JsonObject, frozen=True, kw_only=True):
     """Another product came to lead a merged ranking, alone and by more than chance."""
 
     slug: Annotated[str, doc("Category slug.")]
@@ -102,9 +102,9 @@ class ChangeList(JsonObject, frozen=True, kw_only=True):
     tracked: Annotated[int, doc("Categories with a successful poll.", ge=0)]
     count: Annotated[int, doc(f"Changes listed here, {MOST_CHANGES:,} at most.", ge=0)]
     total: Annotated[int, doc("Changes ever seen.", ge=0)]
-    changes: Annotated[list[Change], doc("Newest first.")]
+    changes: Annotated[list[ChangeItem], doc("Newest first.")]
     leaders: Annotated[
-        list[LeaderChange],
+        list[LeaderChangeItem],
         doc(
             f"Changes of a merged ranking's leader, newest first, {MOST_CHANGES:,} at most. "
             "`since`, `topic` and `slug` narrow them; the rest is about `changes` alone. They are "
@@ -214,7 +214,7 @@ def _mention(view: View, rank: int, product: ProductProfile, leaderboards: int) 
     "/api/v1/changes.json",
     "Over time",
     page=lambda view, _: view.at.page("changes"),
-    write=rows(Change, attrgetter("changes")),
+    write=rows(ChangeItem, attrgetter("changes")),
     problems=("unknown-topic", "unknown-category", "no-answer-yet", "gone"),
 )
 def get_changes(view: View, query: ChangesQuery) -> ChangeList:
@@ -301,8 +301,8 @@ def _slugs(view: View, query: ChangesQuery) -> Collection[str] | None:
     return slugs
 
 
-def _change(view: View, change: changes.Change) -> Change:
-    return Change(
+def _change(view: View, change: changes.Change) -> ChangeItem:
+    return ChangeItem(
         id=change.poll,  # a poll brings one change at most
         slug=change.slug,
         title=view.snapshot.aggregates[change.slug].category.title,
@@ -320,9 +320,9 @@ def _change(view: View, change: changes.Change) -> Change:
     )
 
 
-def _leader_change(view: View, board: Leaderboard, change: rounds.LeaderChange) -> LeaderChange:
+def _leader_change(view: View, board: Leaderboard, change: rounds.LeaderChange) -> LeaderChangeItem:
     cause = change.cause
-    return LeaderChange(
+    return LeaderChangeItem(
         slug=board.slug,
         title=board.category.title,
         from_=view.name(change.before),

@@ -117,7 +117,7 @@ def product_record(view: View, product: ProductProfile) -> wire.ProductRecord:
     )
 
 
-def _agreement(view: View, board: Leaderboard) -> wire.Agreement | None:
+def _agreement(view: View, board: Leaderboard) -> wire.VerdictAgreement | None:
     agreement = board.agreement
     if agreement is None:
         return None
@@ -125,7 +125,7 @@ def _agreement(view: View, board: Leaderboard) -> wire.Agreement | None:
     # Without contenders there is no measurement to set the noise beside.
     noise = board.repeatability if board.certainty.contenders else None
     relative = noise.relative_overlap if noise else None
-    return wire.Agreement(
+    return wire.VerdictAgreement(
         top1=wire.TopPick(
             product=product.name,
             slug=product.slug,
@@ -139,14 +139,14 @@ def _agreement(view: View, board: Leaderboard) -> wire.Agreement | None:
     )
 
 
-def _certainty(view: View, board: Leaderboard) -> wire.Certainty:
+def _certainty(view: View, board: Leaderboard) -> wire.VerdictCertainty:
     certain = board.certainty
 
     def reference(id_: ProductId) -> wire.ProductReference:
         product = view.snapshot.products[id_]
         return wire.ProductReference(product=product.name, slug=product.slug)
 
-    return wire.Certainty(
+    return wire.VerdictCertainty(
         level=certain.level,
         sentence=sentences.certainty_sentence(board, view.name),
         answers=certain.answers,
