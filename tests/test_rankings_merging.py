@@ -9,7 +9,7 @@ from leaderboards import answer, counted, merged
 from msgspec.structs import replace
 
 from store.rankings.agreement import measure
-from store.rankings.merging import Entry, ResolvedAnswer, Wording, eligible_wording
+from store.rankings.merging import Entry, ResolvedAnswer, eligible_wording
 from store.records import Site
 
 LISTS = st.lists(st.sampled_from("PQRSTUVW"), unique=True, min_size=1, max_size=5)
@@ -26,9 +26,7 @@ def latest(**times: str) -> dict[str, ResolvedAnswer]:
 
 def counting(latest: dict[str, ResolvedAnswer], *models: str) -> list[tuple[str, bool]]:
     """The models that count after these latest answers, and whether their answers are stale."""
-    selected = eligible_wording(
-        Wording("What is best?", latest, ""), models, Site(version=1, name="Test")
-    )
+    selected = eligible_wording("What is best?", latest, models, Site(version=1, name="Test"))
     return [(each.model, each.stale) for each in selected.answers] if selected else []
 
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from store.category_history import history_files, under_present_names
-from store.rankings.merging import ResolvedAnswer, Wordings, merge, points, standing_wording
+from store.rankings.merging import ResolvedAnswer, Wordings, merge, points
 from store.records import Poll
 from store.snapshot import Snapshot
 
@@ -97,7 +97,6 @@ def rankings_by_day(
     }
     positions: list[int] = []
     collected: Wordings[ResolvedAnswer] = Wordings(aggregate.category.question)
-    newest = None
     for day in days:
         ends = [ledger.lines_on(file, day) for file in index.files]
         before, positions = (
@@ -108,8 +107,7 @@ def rankings_by_day(
             before, collected = [], Wordings(aggregate.category.question)
         for position in positions[len(before) :]:
             collected.add(ResolvedAnswer.of(successes[position], aggregate.category, resolved))
-        newest = successes[positions[-1]].polled_at if positions else None
-        standing = standing_wording(collected.all(), newest, snapshot.models, site)
+        standing = collected.standing(snapshot.models, site)
         for entry in merge(standing.answers, slugs) if standing else ():
             yield (
                 slug,

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from store.rankings import names as naming
 from store.rankings.changes import Change, Streak, changes, reigns_of, streaks
-from store.rankings.merging import ResolvedAnswer, Wording, Wordings
+from store.rankings.merging import ResolvedAnswer, Wordings
 from store.rankings.names import Names, ProductId, Spelling
 from store.rankings.poll_states import PairState, poll_states
 from store.rankings.runs import AnswerLog
@@ -54,7 +54,7 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
     slug: str
     category: Category
     resolved: Mapping[Spelling, ProductId]
-    wordings: tuple[Wording[ResolvedAnswer], ...]
+    wordings: Wordings[ResolvedAnswer]
     log: AnswerLog
     states: Mapping[str, PairState]
     product_stats: Mapping[ProductId, ProductStats]
@@ -99,7 +99,7 @@ def gather(slug: str, category: Category, polls: Sequence[Poll], names: Names) -
         slug=slug,
         category=category,
         resolved=resolved,
-        wordings=Wordings(category.question, answers).all(),
+        wordings=Wordings(category.question, answers),
         log=AnswerLog.of(answers),  # stays in memory, unlike the polls
         states=poll_states(polls),
         product_stats=_product_stats(slug, answers),

@@ -129,7 +129,7 @@ def board(
     answers: CategoryAggregate, models: Sequence[str], site: Site, slugs: Mapping[ProductId, str]
 ) -> Leaderboard | None:
     """Merge what the configured models answered to the wording that stands; ``None`` if nothing."""
-    standing = merging.standing_wording(answers.wordings, answers.last_success, models, site)
+    standing = answers.wordings.standing(models, site)
     if standing is None:
         return None
     current = answers.category.question

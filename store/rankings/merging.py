@@ -142,17 +142,6 @@ class Entry(Struct, frozen=True, gc=False):
     speaker: str | None
 
 
-class Wording(Struct, Generic[A], frozen=True):
-    """The answers to one wording: each model's latest, the newest of all last.
-
-    ``first_at`` is the time of the first ever.
-    """
-
-    question: str
-    latest: Mapping[str, A]
-    first_at: str
-
-
 class EligibleWording(Struct, Generic[A], frozen=True):
     """A wording that a ranking may rest on, with the answers to it that count.
 
@@ -165,60 +154,59 @@ class EligibleWording(Struct, Generic[A], frozen=True):
 
 
 class Wordings(Generic[A]):
-    """A category's answers by wording, added oldest first; ``configured`` is its file's wording."""
+    """A category's answers by wording, added oldest first; ``current`` is its file's wording.
 
-    def __init__(self, configured: str, answers: Iterable[A] = ()) -> None:
-        self._configured = configured
-        self._latest: dict[str, dict[str, A]] = {}
+    ``latest`` has by wording each model's latest answer, the newest of all last.
+    """
+
+    def __init__(self, current: str, answers: Iterable[A] = ()) -> None:
+        self.latest: dict[str, dict[str, A]] = {}
+        self._current = current
         self._first_at: dict[str, str] = {}
+        self._newest = ""
         for answer in answers:
             self.add(answer)
 
     def add(self, answer: A) -> None:
         """Take in the next answer."""
         question, model = answer.question, answer.model
+        self._newest = answer.polled_at
         self._first_at.setdefault(question, answer.polled_at)
-        latest = self._latest.pop(question, {})  # put back last: the order says what is newest
+        latest = self.latest.pop(question, {})  # put back last: the order says what is newest
         latest.pop(model, None)
         latest[model] = answer
-        self._latest[question] = latest
+        self.latest[question] = latest
 
-    def all(self) -> tuple[Wording[A], ...]:
-        """Return every wording that was answered: the file's, then others by newest answer."""
-        order = dict.fromkeys([self._configured, *reversed(self._latest)])
-        return tuple(
-            [Wording(q, self._latest[q], self._first_at[q]) for q in order if q in self._latest]
-        )
+    def standing(self, models: Sequence[str], site: Site) -> EligibleWording[A] | None:
+        """Return the wording that a ranking rests on; ``None`` if no configured model answered any.
 
+        An older one stands until every model counted for it has answered the newer one, or until
+        the category's newest answer is seven days after the newer one's first.
+        """
+        standing: EligibleWording[A] | None = None
+        # Oldest first, the file's last: each takes over from the one before, if it may.
+        for question in sorted(self.latest, key=self._current.__eq__):
+            candidate = eligible_wording(question, self.latest[question], models, site)
+            if candidate and (standing is None or self._takes_over(question, standing)):
+                standing = candidate
+        return standing
 
-def standing_wording(
-    wordings: Sequence[Wording[A]], newest: str | None, models: Sequence[str], site: Site
-) -> EligibleWording[A] | None:
-    """Return the wording that a ranking rests on; ``None`` where no configured model answered any.
-
-    An older one stands until every model counted for it has answered the newer one, or
-    until ``newest``, the time of the category's newest answer, is seven days after the newer one's
-    first answer.
-    """
-    standing: EligibleWording[A] | None = None
-    # Oldest first: each takes over from the one before, if it may.
-    for wording in reversed(wordings):
-        candidate = eligible_wording(wording, models, site)
-        if candidate and (standing is None or _takes_over(wording, standing, newest)):
-            standing = candidate
-    return standing
+    def _takes_over(self, question: str, standing: EligibleWording[A]) -> bool:
+        if all(answer.model in self.latest[question] for answer in standing.answers):
+            return True
+        return self._first_at[question] <= _days_before(self._newest, TAKEOVER_DAYS)
 
 
 def eligible_wording(
-    wording: Wording[A], models: Sequence[str], site: Site
+    question: str, latest: Mapping[str, A], models: Sequence[str], site: Site
 ) -> EligibleWording[A] | None:
-    """Return a wording with those of its answers that count; ``None`` without any.
+    """Return a wording with those of the ``latest`` answers to it that count; ``None`` without any.
 
     They are those of configured models that are not too old, in the configured order. Ages
     are measured from the newest of them, so that a category nobody polls any more keeps its
     ranking.
     """
-    present = [answer for model, answer in wording.latest.items() if model in models]
+    present = [answer for model, answer in latest.items() if model in models]
     if not present:
         return None
     newest = present[-1].polled_at  # appended last, whatever time another bears
@@ -229,13 +217,7 @@ def eligible_wording(
         for answer in sorted(present, key=lambda answer: models.index(answer.model))
         if answer.polled_at >= counted_since
     ]
-    return EligibleWording(wording.question, tuple(answers), newest)
-
-
-def _takes_over(wording: Wording[A], standing: EligibleWording[A], newest: str | None) -> bool:
-    if all(answer.model in wording.latest for answer in standing.answers):
-        return True
-    return newest is not None and wording.first_at <= _days_before(newest, TAKEOVER_DAYS)
+    return EligibleWording(question, tuple(answers), newest)
 
 
 def _days_before(time: str, days: int) -> str:

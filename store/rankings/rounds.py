@@ -17,7 +17,6 @@ from store.rankings.merging import (
     RunKey,
     Wordings,
     merged_winners,
-    standing_wording,
 )
 from store.rankings.names import ProductId
 from store.rankings.runs import AnswerLog, Run, VersionChange
@@ -81,14 +80,13 @@ def replay_rounds(
     for date, answers in groupby(log, key=lambda answer: answer.polled_at[:10]):
         for answer in answers:
             wordings.add(answer)
-            last = answer.polled_at
             before = newest.get(answer.model)
             newest[answer.model] = answer.key
             pair = answer.question, answer.model
             if before != answer.key:
                 runs[pair] = Run(answer.key, before)  # whatever changed begins one anew
             runs[pair].add(answer)
-        standing = standing_wording(wordings.all(), last, models, site)
+        standing = wordings.standing(models, site)
         if standing is None:
             continue
         places = {answer.model: answer.answer.places for answer in standing.answers}

@@ -129,18 +129,12 @@ def _last_failure(slug: str, model: str, snapshot: Snapshot, day: str | None = N
 
 def _missing_choices(board: Leaderboard, snapshot: Snapshot) -> Iterator[Choices]:
     """Yield the rows of assistants that do not count, with the day of their last answer."""
-    aggregate = snapshot.aggregates[board.slug]
-    last = {
-        model: answer.poll.polled_at
-        for wording in aggregate.wordings
-        # Who has answered another wording has not answered this one.
-        if wording.question == board.question
-        for model, answer in wording.latest.items()
-    }
+    # Who has answered another wording has not answered this one.
+    latest = snapshot.aggregates[board.slug].wordings.latest.get(board.question, {})
     for model in board.missing:
         absence = "no answer yet"
-        if last.get(model, board.newest) < board.newest:
-            absence = f"no answer since {day_in_words(last[model][:10])}"
+        if model in latest and latest[model].polled_at < board.newest:
+            absence = f"no answer since {day_in_words(latest[model].polled_at[:10])}"
         elif _last_failure(board.slug, model, snapshot) == "withheld":
             absence = "its answer is withheld"
         yield Choices(model, [], absence=absence)
