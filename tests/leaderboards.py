@@ -1,12 +1,12 @@
 """Small leaderboards written as people read them: each model with its list, best first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import builders
 from msgspec.structs import replace
 
-from store.rankings import aggregates, agreement, leaderboards, merging
+from store.rankings import aggregates, agreement, leaderboards, merging, sentences
 from store.rankings.leaderboards import Leaderboard
 from store.rankings.merging import CountedAnswer, Entry, ResolvedAnswer
 from store.rankings.names import Names
@@ -84,3 +84,17 @@ def merged(answers: Sequence[CountedAnswer]) -> tuple[Entry, ...]:
     """The merged ranking; each product's slug is its name in lower case."""
     products = {product for each in answers for product in each.answer.picks}
     return merging.merge(answers, {product: product.lower() for product in products})
+
+
+def sentences_of(found: Leaderboard, name: Callable[[str], str] = str) -> str:
+    """Every sentence of a leaderboard, as a reader meets them."""
+    source = f"https://rankings.example/best/{found.slug} (Test, CC BY 4.0)"
+    return "\n".join(
+        [
+            sentences.category_verdict(found, name, SITE, source),
+            f"quote: {sentences.quote(found, name, SITE)}",
+            f"certainty: {sentences.certainty_sentence(found, name)}",
+            f"consensus: {sentences.consensus(found, name)}",
+            f"disagreement: {sentences.disagreement(found, name)}",
+        ]
+    )

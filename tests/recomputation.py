@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from certainty_figures import Figures, overlap
-from certainty_sentences import Doubt, in_words, quote_beginning, series, tied_names
 from slugify import slugify
 
 Json = dict[str, Any]
@@ -111,7 +110,7 @@ def _forms(name: str, maker: str | None, nouns: list[str]) -> set[str]:
     return {key_of(form) for form in forms}
 
 
-# ------------------------------------------------------------------ sentences
+# ------------------------------------------------------------------ records
 
 
 def cut(text: str, limit: int) -> str:
@@ -123,40 +122,6 @@ def cut(text: str, limit: int) -> str:
     while len(kept) >= limit:
         kept = kept.rpartition(" ")[0]
     return kept.rstrip(" .,;:-–—") + "…"  # noqa: RUF001 - dashes are meant
-
-
-def _quote(text: str) -> str:
-    """A model's words, cut, without their own full stop."""
-    own = text[:-1] if text.endswith(".") and not text.endswith("..") else text
-    return f"“{cut(own, 200)}”"
-
-
-def _stop(text: str) -> str:
-    """A full stop, unless the text ends in a mark of its own."""
-    last = text.rstrip("\"'”’»)]")[-1:]
-    return text if last in list(".!?…") else f"{text}."
-
-
-def way_of_asking(answers: dict[str, Json]) -> str:
-    """How these answers came about, by what their records say of it."""
-    real = {m: p for m, p in answers.items() if not (p["requestId"] or "").startswith("sample-")}
-    searched = {
-        m: p["webSearch"] or (p["usage"] or {}).get("searches", 0) > 0 for m, p in real.items()
-    }
-    sides = {way: [m for m in searched if searched[m] is way] for way in (True, False)}
-    if not real:
-        return "Nobody was asked: sample assistants invented the answers."
-    if all(sides.values()):
-        on, off = (series(sides[way]) for way in (True, False))
-        return f"Asked over the APIs, web search on for {on}, off for {off}."
-    return f"Asked over the APIs, web search {'on' if sides[True] else 'off'}."
-
-
-def _all(number: int) -> str:
-    return "both" if number == 2 else f"all {number}"
-
-
-# ------------------------------------------------------------------ records
 
 
 def record_of(line: bytes) -> Json | None:
@@ -408,22 +373,6 @@ class Recomputation:
             ]
         return runs
 
-    def renewed(self, slug: str) -> dict[str, str]:
-        """Why the run of a model began anew, for those of which that is known."""
-        reasons = {}
-        for model, (newest, _) in self.counted(slug).items():
-            own = [p for p in self.polls[slug] if p["model"] == model and p["pick"] is not None]
-            before = [p for p in own[: own.index(newest)] if not _alike(p, newest)][-1:]
-            for poll in before:
-                old, new = poll["servedModel"], newest["servedModel"]
-                if poll.get("instrument") != newest.get("instrument"):
-                    reasons[model] = "the way of asking"
-                elif old and new and old != new:
-                    reasons[model] = "its version"
-                elif poll["wording"] != newest["wording"]:
-                    reasons[model] = "the question"
-        return reasons
-
     def is_own(self, model: str, item: str) -> bool:
         """Whether the company behind an assistant makes a product."""
         maker = self.files.get(item, {}).get("maker")
@@ -434,7 +383,7 @@ class Recomputation:
         return Figures(self.runs(slug), self.slug)
 
     def category(self, slug: str) -> Json | None:
-        """The parts of a category's answer that are figures or sentences; None if not ranked.
+        """The parts of a category's answer that are figures; None if not ranked.
 
         ``overlap`` is exact; the answer rounds it to four decimals.
         """
@@ -447,22 +396,15 @@ class Recomputation:
         of_counted = [poll["id"] for poll, _ in counted.values()]
         updated = [p["polledAt"] for p in self.polls[slug] if p["id"] in of_counted][-1][:10]
         asked, current = self.wording(slug), self.categories[slug]["question"]
-        doubt = self.doubt(slug, combined)
-        shown = [{k: v for k, v in entry.items() if k not in ("id", "whole")} for entry in combined]
+        shown = [{k: v for k, v in entry.items() if k != "id"} for entry in combined]
         return {
             "question": asked,
             "nextQuestion": None if asked == current else current,
             "updated": updated,
-            "asked": way_of_asking({model: poll for model, (poll, _) in counted.items()}),
             "models": list(counted),
             "missing": [model for model in self.models if model not in counted],
             "combined": shown,
             "agreement": self._agreement(lists, firsts, combined),
-            "consensus": self._consensus(firsts),
-            "disagreement": self._disagreement(firsts, combined),
-            "verdict": self._verdict(slug, updated, counted, firsts, combined, doubt),
-            "quote": self._quoted(slug, updated, firsts, combined, doubt),
-            "sentence": doubt.sentence(),
             "rules": {
                 "agree": sum(says := list(rules_of(lists, combined[0]["id"]).values())),
                 "of": len(says),
@@ -511,7 +453,6 @@ class Recomputation:
                     "score": sum(6 - rank for rank in ranks.values()),
                     "appearances": len(ranks),
                     "modelRanks": ranks,
-                    "whole": reasons[0] if reasons else None,
                     "reason": cut(reasons[0], 280) if reasons else None,
                 }
             )
@@ -555,144 +496,6 @@ class Recomputation:
             },
             "overlap": sum(shares, Fraction()) / len(shares),
         }
-
-    def _consensus(self, firsts: dict[str, str]) -> str | None:
-        of = len(firsts)
-        for product in firsts.values():
-            votes = list(firsts.values()).count(product)
-            if of > 1 and votes == of:
-                return f"{_all(of).capitalize()} models rank {self.name(product)} #1."
-            if of > 1 and 2 * votes > of:
-                return f"{votes} of {of} models rank {self.name(product)} #1."
-        return None
-
-    def _disagreement(self, firsts: dict[str, str], combined: list[Json]) -> str | None:
-        sides = []
-        for entry in combined:
-            models = [model for model, first in firsts.items() if first == entry["id"]]
-            if models:
-                sides.append((len(models), models, entry["product"]))
-        if len(sides) == 1:
-            return None
-        sides.sort(key=lambda side: -side[0])
-        told = (f"{series(m)} rank{'s' * (n == 1)} {product} #1" for n, m, product in sides)
-        return "; ".join(told) + "."
-
-    def _whose_count(self, slug: str, counted: dict[str, Any]) -> str:
-        """Who they are, where not all of the assistants count."""
-        missing = set(self.models) - set(counted)
-        if any(own == slug and poll["model"] in missing for own, poll in self.successes):
-            return "whose answer counts" if len(counted) == 1 else "whose answers count"
-        return "that answered"
-
-    def _wording(
-        self,
-        slug: str,
-        counted: dict[str, tuple[Json, bool]],
-        firsts: dict[str, str],
-        combined: list[Json],
-    ) -> str:
-        of, leader = len(counted), combined[0]
-        points = f"{leader['score']} of {5 * of} points"
-        if leader["tied"]:
-            return f"a tie on {points}"
-        counts = self._whose_count(slug, counted)
-        if of == 1:
-            return f"the only model {counts}"
-        stale = sum(late for _, late in counted.values())
-        votes = Counter(firsts.values())
-        if votes[leader["id"]] == of:
-            days = self.site["stale_after_days"]
-            old = f" ({stale} answer{'s' * (stale != 1)} over {days} days old)"
-            everyone = of == len(self.models)
-            who = "" if everyone and stale else " models" if everyone else f" {counts}"
-            return f"{_all(of)}{who} rank it first{old if stale else ''}"
-        most = max(votes.values())
-        best = [e for e in combined if votes[e["id"]] == most]
-        if best == [leader]:
-            return f"{most} of {of} models rank it first"
-        equal = [e["product"] for e in combined[1:] if e["score"] == leader["score"]]
-        lead = f"it leads on combined score, {points}"
-        if equal:
-            rule = "first by the rule for a tie"
-            lead = f"it has as many points as {tied_names(equal)}, {points}, and is {rule}"
-        if votes[leader["id"]] < most:
-            rank = "rank" if most > 1 else "ranks"
-            return f"{lead}, though {most} of {of} models {rank} {best[0]['product']} first"
-        return f"no product has most first places: {lead}"
-
-    def _verdict(
-        self,
-        slug: str,
-        updated: str,
-        counted: dict[str, tuple[Json, bool]],
-        firsts: dict[str, str],
-        combined: list[Json],
-        doubt: Doubt,
-    ) -> str:
-        leader, level = combined[0], _level(combined)
-        verb = "collectively rank" if len(counted) > 1 else "ranks"
-        names = [entry["product"] for entry in level]
-        claim = f"{series(list(counted))} {verb} {tied_names(names)} #1 for {self.topic(slug)}"
-        wording = self._wording(slug, counted, firsts, combined)
-        sure = doubt.clause()
-        if wording.startswith("it leads") and sure.startswith("though "):
-            sure = f"and {sure.removeprefix('though ')}"
-        parts = [f"As of {updated}, {claim} on {self.site['name']} — {wording}, {sure}"]
-        if leader["whole"]:
-            whose = f" for {names[0]}" if len(names) > 1 else ""
-            parts.append(f"The models' case{whose}: {_quote(leader['whole'])}")
-        caveats = [poll["caveat"] for m, (poll, _) in counted.items() if firsts[m] == leader["id"]]
-        if any(caveats):
-            parts.append(f"The models' main caveat: {_quote(next(filter(None, caveats)))}")
-        if combined[len(level) :]:
-            other = combined[len(level)]
-            because = f" — {_quote(other['whole'])}" if other["whole"] else ""
-            parts.append(f"The strongest alternative is {other['product']}{because}")
-        return " ".join([*map(_stop, parts), self._source(f"best/{slug}")])
-
-    def doubt(self, slug: str, combined: list[Json]) -> Doubt:
-        """How sure a category's first place is, in words."""
-        firsts = [entry["id"] for entry in _level(combined)]
-        return Doubt(self.certainty(slug), firsts, self.name, self.renewed(slug))
-
-    def _quoted(
-        self, slug: str, updated: str, firsts: dict[str, str], combined: list[Json], doubt: Doubt
-    ) -> str:
-        """The sentence for people."""
-        asked, title = self.wording(slug), self.categories[slug]["title"]
-        plain = asked == self.categories[slug]["question"] and title.startswith("Best ")
-        beginning = f"the best {title[5:]}" if plain else f"“{asked}”"
-        votes = Counter(firsts.values())
-        all_count = len(firsts) == len(self.models) > 1
-        whose = "" if all_count else f" {self._whose_count(slug, firsts)}"
-        who = quote_beginning(
-            whose,
-            len(firsts),
-            {e["product"]: votes[e["id"]] for e in combined if e["id"] in votes},
-            [entry["score"] for entry in combined],
-            [entry["product"] for entry in _level(combined)],
-        )
-        is_level = len(combined) > 1 and combined[0]["score"] == combined[1]["score"]
-        is_most_named = votes[combined[0]["id"]] == max(votes.values())
-        end = doubt.quote_end(is_level=is_level, is_most_named=is_most_named)
-        asking = "Asked for " if plain else "Asked "
-        sample = "invented sample data, " if self.site.get("sample") else ""
-        return (
-            f"{asking}{beginning}, {who}{end} ({self.site['name']}, {sample}{in_words(updated)})."
-        )
-
-    def topic(self, slug: str) -> str:
-        """What a verdict says a category is about: what was asked, if that is another question."""
-        category = self.categories[slug]
-        if self.wording(slug) != category["question"]:
-            return f"“{self.wording(slug)}”"
-        return str(category.get("topic") or category["title"].removeprefix("Best "))
-
-    def _source(self, path: str) -> str:
-        invented = "invented sample data, " if self.site.get("sample") else ""
-        named = f"{self.site['name']}, {invented}{self.site['licence']}"
-        return f"Source: {self.base}/{path} ({named})."
 
     # -------------------------------------------------------------- over all categories
 
@@ -871,12 +674,6 @@ def _alike(one: Json, other: Json) -> bool:
 def _cell(poll: Json) -> tuple[str, str, str]:
     """Who was asked what, and how: answers of one cell can be compared."""
     return poll["model"], poll["wording"], poll.get("instrument") or ""
-
-
-def _level(combined: list[Json]) -> list[Json]:
-    """The first entry and what is truly tied with it."""
-    ranks = sorted(combined[0]["modelRanks"].values())
-    return [entry for entry in combined if sorted(entry["modelRanks"].values()) == ranks]
 
 
 def rules_of(lists: dict[str, dict[str, Json]], first: str) -> dict[str, bool]:

@@ -1,7 +1,7 @@
 """Certainty: how far a ranking can be trusted."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import repeat
 
 import pytest
@@ -9,7 +9,7 @@ from builders import answered
 from certainty_figures import Figures
 from hypothesis import given
 from hypothesis import strategies as st
-from leaderboards import board_of
+from leaderboards import board_of, sentences_of
 
 from store.rankings import certainty, sentences
 from store.rankings.certainty import Comparison, student
@@ -127,12 +127,13 @@ def board(*polls: Poll, models: str = "ABCD") -> Leaderboard:
 
 
 def polls(text: str, **fields: str) -> list[Poll]:
-    """The answers of an example as polls, a day apart, oldest first."""
+    """The answers of an example as polls, a day apart, oldest first; "." is no answer that day."""
     found = []
     for model, each in zip("ABCD", text.split("·"), strict=False):
         for day, names in enumerate(reversed(each.split()), 1):
-            at = f"2026-10-{day:02}T06:00:00Z"
-            found.append(answered(model, list(names), at, **fields))
+            if names != ".":
+                at = f"{dt.date(2026, 8, 31) + dt.timedelta(day)}T06:00:00Z"
+                found.append(answered(model, list(names), at, **fields))
     return sorted(found, key=lambda poll: poll.polled_at)
 
 
@@ -145,47 +146,71 @@ def sentence(found: Leaderboard) -> str:
     return sentences.certainty_sentence(found, name)
 
 
-SENTENCES = {
-    EXAMPLE: "Too close to call: over 12 answers X, Y, Z and W cannot be told apart.",
-    "XABCY XBACD XABCE · AXBCF AXBCG AXBCH · BXACJ XABCJ BXACJ · CXBAJ XABCJ CXBDK": "Too close to "
-    "call: over 12 answers X, A, B and C cannot be told apart.",
-    " · ".join(["X X X X X"] * 4): "Clear lead: over 20 answers X is ahead of every other product "
-    "by more than chance.",
-    " · ".join([f"YX {'XY ' * 20}"] * 4): "Unsettled: the latest answers put Y first, but over 84 "
-    "answers X is ahead of it by more than chance.",
-    f"YX {'XAB ' * 6} · XY {'XCD ' * 6}": "Tied: the latest answers put X and Y level; over 14 "
-    "answers X is ahead of Y.",
-    f"YX {'XY YX ' * 3} · XY {'XY YX ' * 3}": "Tied: the latest answers put X and Y level.",
-    "XY XY XY · XY XY": "Asked on too few days to tell: B on two.",
-    "XY XY XY · XY XY XY": "Asked on too few days to tell: A and B on three each.",
-    "XY · XY XY": "Asked on too few days to tell: A on one; B on two.",
-    "XY · XY": "Asked only once.",
+KINDS = {
+    "too close to call": EXAMPLE,
+    "too close to call with five": "XABCD XBCDE XCDEA · XDEAB XEABC XABCD · "
+    "XBCDE XCDEA XDEAB · XEABC XABCD XBCDE",
+    "too close to call, as many points": f"XYZ {'YXZ XYZ ' * 3} · WYX {'XYZ YXZ ' * 3}",
+    "too close to call, others named first": "YX XYZ YXZ · YXZ XYZ XYZ · XZ YXZ XYZ · ZX XYZ XYZ",
+    "too close to call, as many points, others named first": "YX XY YX XY · YX XY XY YX · "
+    "ZVWX YX XY XY",
+    "clear lead": " · ".join(["X X X X X"] * 4),
+    "clear lead, others named first": " · ".join(
+        [f"{newest} {'XYZ ' * 20}" for newest in ("YX", "YX", "XZ", "ZX")]
+    ),
+    "unsettled": " · ".join([f"YX {'XY ' * 20}"] * 4),
+    "unsettled, others named first": " · ".join(
+        [f"{newest} {'YZ ' * 11}" for newest in ("YX", "YX", "X", "ZX")]
+    ),
+    "tied, one ahead": f"YX {'XAB ' * 6} · XY {'XCD ' * 6}",
+    "tied, another ahead": f"YX {'ZYX ' * 20} · XY {'ZXY ' * 20}",
+    "tied": f"YX {'XY YX ' * 3} · XY {'XY YX ' * 3}",
+    "one on too few days": "XY XY XY · XY XY",
+    "both on too few days": "XY XY XY · XY XY XY",
+    "each on too few days": "XY · XY XY",
+    "once": "XY · XY",
+    "one of two too old to count": f"{'XY ' * 30} · {'. ' * 29} ZX",
+    "one of three too old to count": f"{'XY ' * 30} · {'XY ' * 30} · {'. ' * 29} ZX",
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), SENTENCES.items())
-def test_each_level_has_its_sentence(text: str, expected: str) -> None:
-    """What is sure is told in words that name the products and what was counted."""
-    assert sentence(board(*polls(text))) == expected
+def test_each_level_is_told_as_it_was_read_and_approved(
+    snapshot: Callable[[str, str], None],
+) -> None:
+    """In every sentence: one file shows them all, to be read by people."""
+    told = {kind: sentences_of(board(*polls(text)), name) for kind, text in KINDS.items()}
+    told["another wording"] = sentences_of(board(*polls(EXAMPLE, question="Which?")), name)
+    day = [answered(model, ["X"], f"2026-10-01T0{n}:00:00Z") for model in "AB" for n in (6, 7)]
+    told["twice on a day"] = sentences_of(board(*day), name)
+    text = "\n\n".join(f"# {kind}\n{own}" for kind, own in told.items())
+    snapshot("certainty.txt", f"{text}\n")
+
+
+V1, OLD_WAY = {"served_model": "v1"}, {"instrument": "0" * 12}
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "since"),
+    ("before", "now", "expected"),
     [
-        ({}, {"served_model": "v2"}, ""),
-        ({"served_model": "v1"}, {"served_model": "v2"}, " since its version changed"),
-        ({"instrument": "0" * 12}, {"instrument": "1" * 12}, " since the way of asking changed"),
+        ({}, {"served_model": "v2"}, "A on one; B on two"),
+        (V1, {"served_model": "v2"}, "A on one since its version changed; B on two"),
+        (V1, {"served_model": "v2"}, "A and B on one each since their versions changed"),
+        (OLD_WAY, {"instrument": "1" * 12}, "A on one since the way of asking changed; B on two"),
+        ({}, OLD_WAY, "A on one since it is recorded how it is asked; B on two"),
+        ({"question": "Which?"}, {}, "A and B on one each since the question changed"),
     ],
 )
 def test_another_version_or_instrument_starts_the_run_anew(
-    before: dict[str, str], now: dict[str, str], since: str
+    before: dict[str, str], now: dict[str, str], expected: str
 ) -> None:
     """Only its own answers are compared, also once it is back; none equals none."""
     old = polls("XY XY · XY XY", **before)
-    new = answered("A", ["Y"], "2026-10-09T06:00:00Z", **now)
-    found = board(*old, new)
-    assert found.certainty.runs == board(*old, new, old[0]).certainty.runs == {"A": 1, "B": 2}
-    assert sentence(found) == f"Asked on too few days to tell: A on one{since}; B on two."
+    who = "AB" if "each" in expected else "A"
+    new = [answered(model, ["Y"], "2026-09-09T06:00:00Z", **now) for model in who]
+    found = board(*old, *new)
+    if who == "A":
+        assert found.certainty.runs == board(*old, *new, old[0]).certainty.runs == {"A": 1, "B": 2}
+    assert sentence(found) == f"Asked on too few days to tell: {expected}."
 
 
 def test_of_products_tied_at_the_top_the_first_by_name_has_the_level() -> None:
@@ -199,9 +224,6 @@ def test_of_products_tied_at_the_top_the_first_by_name_has_the_level() -> None:
     assert {entry.tied for entry in found.entries[:2]} == {True}
     assert found.entries[0].product == "=x"
     assert (found.certainty.level, found.certainty.ahead_of_first) == ("contradicted", ("=y",))
-    assert sentence(found) == (
-        "Tied: the latest answers put X and Y level; over 22 answers Y is ahead of X."
-    )
 
 
 def test_an_own_maker_is_compared_with_the_assistants_of_others() -> None:
@@ -228,15 +250,3 @@ def test_what_is_merged_does_not_depend_on_who_is_configured_first() -> None:
     one, other = board(*polled), board(*polled, models="DCBA")
     assert one.certainty == other.certainty
     assert one.ranges == other.ranges
-
-
-def test_a_verdict_says_though_once() -> None:
-    """Also where another product has more first places both now and over all answers."""
-    answers = [f"{newest} {'YZ ' * 11}" for newest in ("YX", "YX", "X", "ZX")]
-    found = board(*polls(" · ".join(answers)))
-    assert found.certainty.level == "contradicted"
-    said = sentences.category_verdict(found, name, RULES, "here")
-    assert (
-        " — it leads on combined score, 17 of 20 points, though 2 of 4 models rank Y first, and "
-        "over 48 answers Y is ahead."
-    ) in said

@@ -219,7 +219,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.mark.slow
 def test_every_shipped_category_is_as_recomputed(shipped: Path, verdicts: dict[str, Any]) -> None:
-    """Every figure and sentence of every category."""
+    """Every figure of every category."""
     recomputed = Recomputation(shipped, BASE_URL)
     for slug, body in verdicts.items():
         expected = recomputed.category(slug)
@@ -240,12 +240,13 @@ def test_certainty_is_as_recomputed_in_300_histories(tmp_path: Path) -> None:
     assert levels.keys() == {"unmeasured", "clear", "open", "contradicted"}
 
 
-HELD_ELSEWHERE = ("slug", "title", "url", "asOf", "final", "missedByModel", "certainty")
+SENTENCES = ("verdict", "quote", "consensus", "disagreement", "asked")
+HELD_ELSEWHERE = ("slug", "title", "url", "asOf", "final", "missedByModel", "certainty", *SENTENCES)
 """Members of a verdict that are no figures, and one whose figures are taken out one by one."""
 
 
 def test_every_category_is_as_recomputed(world: World) -> None:
-    """Scores, order, ties, ranks, agreement, overlap, sureness and every sentence, no other."""
+    """Scores, order, ties, ranks, agreement, overlap and sureness, no other."""
     for slug, expected in world.figures.items():
         if expected is None:
             answer = world.client.get(f"/api/v1/best/{slug}.json")
@@ -258,13 +259,22 @@ def test_every_category_is_as_recomputed(world: World) -> None:
 def _hold(
     recomputed: Recomputation, slug: str, expected: dict[str, Any], body: dict[str, Any]
 ) -> None:
-    """Every figure and sentence of a verdict, and that there are no others."""
+    """Every figure of a verdict, that there are no others, and that the sentences tell these."""
     if expected["agreement"]:
         exact = expected["agreement"]["overlap"]
         assert abs(body["agreement"]["overlap"] - exact) <= 0.00005 + 1e-12, slug
         body["agreement"]["overlap"] = exact
     _hold_certainty(recomputed, recomputed.certainty(slug), body)
     assert {k: v for k, v in body.items() if k not in HELD_ELSEWHERE} == expected, slug
+    names = [entry["product"] for entry in expected["combined"] if entry["place"] == 1]
+    start = f"As of {expected['updated']}, {', '.join(expected['models'][:-1])}"
+    assert body["verdict"].startswith(start), slug
+    for told in (body["verdict"], body["quote"]):
+        assert all(name in told for name in names[:2]), slug
+    label = (expected["agreement"] or {"top1": {"label": "split"}})["top1"]["label"]
+    assert (body["consensus"] is None) == (label == "split"), slug
+    firsts = {rows[0]["slug"] for rows in expected["perModel"].values()}
+    assert (body["disagreement"] is None) == (len(firsts) == 1), slug
 
 
 def _hold_certainty(recomputed: Recomputation, sure: Figures, body: dict[str, Any]) -> None:
@@ -277,7 +287,6 @@ def _hold_certainty(recomputed: Recomputation, sure: Figures, body: dict[str, An
     contenders = sure.contenders if sure.measured else []
     assert [each["slug"] for each in found["contenders"]] == list(map(recomputed.slug, contenders))
     assert found["leader"] == (found["contenders"][0] if contenders else None)
-    body["sentence"] = found["sentence"]
     for entry in entries:
         item = ids[entry["slug"]]
         assert entry.pop("range") == (sure.range(item) if sure.measured else None)

@@ -8,31 +8,17 @@ import leaderboards
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from leaderboards import answer, counted
+from leaderboards import answer, counted, sentences_of
 
 from store.rankings import sentences
 from store.rankings.merging import CountedAnswer
-from store.records import Site
 
-SOURCE = "https://rankings.example/best/pens (Test, CC BY 4.0)"
 LONG = "It writes for a very long time, " * 12 + "and never stops."
 
 
-SITE = Site(version=1, name="Test")
-
-
 def all_of(answers: Sequence[CountedAnswer], configured: int | None = None) -> str:
-    """Every sentence of a leaderboard, as a reader meets them."""
-    found = leaderboards.board(answers, configured or len(answers))
-    return "\n".join(
-        [
-            sentences.category_verdict(found, str, SITE, SOURCE),
-            f"quote: {sentences.quote(found, str, SITE)}",
-            f"certainty: {sentences.certainty_sentence(found, str)}",
-            f"consensus: {sentences.consensus(found, str)}",
-            f"disagreement: {sentences.disagreement(found, str)}",
-        ]
-    )
+    """Every sentence of a leaderboard of these answers."""
+    return sentences_of(leaderboards.board(answers, configured or len(answers)))
 
 
 def said(**models: str | dict[str, Any]) -> tuple[CountedAnswer, ...]:
@@ -175,6 +161,12 @@ def test_a_cut_text_is_within_its_limit_and_begins_the_same(text: str, limit: in
     found = sentences.cut(text, limit)
     assert len(found) <= limit
     assert found == text or text.startswith(found.removesuffix("…"))
+
+
+def test_a_models_words_are_whole_up_to_200_characters() -> None:
+    """Longer ones are cut, the ellipsis included."""
+    for length, told in ((200, "x" * 200), (201, f"{'x' * 199}…")):
+        assert f"“{told}”" in product(reasons={"X": "x" * length})
 
 
 @given(st.text(alphabet="ab .!?…\"')", min_size=1, max_size=30))
