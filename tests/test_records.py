@@ -9,7 +9,6 @@ import pytest
 from store.records import Category, Models, Problem, Product, Site, Withheld
 from store.text import is_slug
 
-
 INVISIBLE = "\n\t\0\u2028\u202e\u200b\u00ad\u034f\u2800\ufe00\U000e0041"
 WITHHOLDING = {"reason": "x", "date": "2026-11-20"}
 FIELDS: dict[str, tuple[type[Any], Callable[[str], dict[str, Any]], list[str], list[str]]] = {

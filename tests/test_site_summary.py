@@ -79,18 +79,6 @@ def test_a_category_knows_its_topics(small: Flask) -> None:
     assert 'href="/topics/drinks#gear"' in page
 
 
-def test_an_edited_topic_shows_on_the_category_pages(tmp_path: Path) -> None:
-    """A renamed topic changes the pages of its categories, cached or not."""
-    directory = write_small_world(tmp_path / "data")
-    app = app_over(directory)
-    client, store = app.test_client(), app.extensions["store"]
-    assert ">Drinks<" in client.get("/best/tea-kettle").text
-    path = directory / "topics.json"
-    path.write_text(path.read_text().replace('"Drinks"', '"Beverages"'))
-    store.reload()
-    assert ">Beverages<" in client.get("/best/tea-kettle").text
-
-
 def test_an_assistants_figures(small: Flask) -> None:
     """What counts, what agrees and what failed, over the little world; withheld polls nowhere."""
     profiles = summary(small).assistants

@@ -165,23 +165,6 @@ def test_a_fault_in_preparing_ends_no_watching(
     until(lambda: any("MemoryError" in problem.message for problem in store.problems))
 
 
-def test_descriptions_follow_from_the_files_alone(
-    directory: Path, store: Store, app: Flask
-) -> None:
-    """However the data came to be as it is, they are those of a fresh start."""
-    client = app.test_client()
-    before = client.get("/api/v1/openapi.json").data
-    edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
-    store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
-    store.reload()
-    fresh = app_over(directory).test_client()
-    for address in ("/api/v1/openapi.json", "/api/v1/README.md"):
-        one, two = client.get(address), fresh.get(address)
-        assert one.data == two.data
-        assert one.data != before
-        assert one.headers["ETag"] == two.headers["ETag"]
-
-
 def test_the_watcher_ends_with_its_store() -> None:
     """Nothing keeps looking at files that nobody serves any more."""
 
