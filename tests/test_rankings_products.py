@@ -72,30 +72,6 @@ def test_a_file_gives_name_address_and_domain() -> None:
     assert attio.aliases == ("Attio", "attio!")
 
 
-def test_a_provisional_product_gives_way_to_a_file_of_its_slug() -> None:
-    """Two products never share an address: the one without a file carries its key's hash."""
-    files = {
-        "attio": Product(version=1, name="Attio the Great"),
-        "mercury": Product(version=1, name="First Mercury", aliases=("Mercury",)),
-        "other": Product(version=1, name="Other Mercury", aliases=("Mercury",)),
-    }
-    found = read(files, a=[answered("A", ["Attio", "Mercury", "Attio the Great"])])
-    slugs = {id_: product.slug for id_, product in described(found, files).items()}
-    assert slugs["=attio"] == hashed_slug("Attio")
-    assert slugs["=mercury"] == hashed_slug("Mercury")
-    assert slugs["attio"] == "attio"
-
-
-def test_an_address_that_a_product_bears_is_never_moved() -> None:
-    """Only addresses nobody bears lead elsewhere."""
-    files = {"zoho-crm": Product(version=1, name="Zoho CRM", aliases=("zohocrm suite",))}
-    found = read(files, a=[answered("A", ["Zoho CRM", "Zoho", "zohocrm suite"])])
-    moved = redirected(found, files)
-    assert "zoho" not in moved
-    assert "zoho-crm" not in moved
-    assert moved["zohocrm-suite"] == "zoho-crm"
-
-
 ORSTED, MIMIC = "Ørsted Air", "Orsted Air 0D2217"
 
 
