@@ -69,14 +69,14 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
     catalogue: Catalogue
     ledger: Ledger
     names: Names
-    histories: Mapping[str, CategoryHistory]
-    product_stats: Mapping[ProductId, Mapping[str, ProductStats]]
-    products: Mapping[ProductId, ProductProfile]
-    product_slugs: Mapping[str, ProductId]
-    leaderboards: Mapping[str, Leaderboard]
     summary: SiteSummary
-    step: int
-    board_steps: Mapping[str, int]
+    histories: Mapping[str, CategoryHistory] = {}
+    product_stats: Mapping[ProductId, Mapping[str, ProductStats]] = {}
+    products: Mapping[ProductId, ProductProfile] = {}
+    product_slugs: Mapping[str, ProductId] = {}
+    leaderboards: Mapping[str, Leaderboard] = {}
+    step: int = 0
+    board_steps: Mapping[str, int] = {}
 
     @cached_property
     def poll_indexes(self) -> dict[str, PollIndex]:
@@ -199,7 +199,7 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
     """
     # The ledger is read with the signatures; whoever appends meanwhile may replace it.
     signatures, ledger = history.signatures(), history.ledger
-    old = before or _blank(catalogue, ledger)
+    old = before or _without_history(catalogue, ledger)
     same_products = old.catalogue.products == catalogue.products
     names = old.names if same_products else Names(catalogue.products)
     histories = _histories(old, catalogue, names, signatures, history.read)
@@ -220,32 +220,20 @@ def derive(before: Snapshot | None, catalogue: Catalogue, history: History) -> S
         product_slugs=slugs,
         step=old.step + 1,
     )
-    boards = _leaderboards(old, snapshot)
+    boards, board_steps = _leaderboards(old, snapshot)
     return replace(
         snapshot,
         leaderboards=boards,
         summary=summarise(
             catalogue, snapshot.aggregates, boards, profiles, ledger.last_closed_day, old.summary
         ),
-        board_steps=_board_steps(old, snapshot, boards),
+        board_steps=board_steps,
     )
 
 
-def _blank(catalogue: Catalogue, ledger: Ledger) -> Snapshot:
-    """Return a snapshot without history."""
-    return Snapshot(
-        catalogue=catalogue,
-        ledger=ledger,
-        names=Names(catalogue.products),
-        histories={},
-        product_stats={},
-        products={},
-        product_slugs={},
-        leaderboards={},
-        summary=summarise(catalogue, {}, {}, {}, "", None),
-        step=0,
-        board_steps={},
-    )
+def _without_history(catalogue: Catalogue, ledger: Ledger) -> Snapshot:
+    summary = summarise(catalogue, {}, {}, {}, "", None)
+    return Snapshot(catalogue, ledger, Names(catalogue.products), summary)
 
 
 def _histories(
@@ -319,24 +307,26 @@ def _products(
     return profiles, bearers
 
 
-def _leaderboards(old: Snapshot, new: Snapshot) -> dict[str, Leaderboard]:
-    """Return the leaderboard of each category that has one.
+def _leaderboards(old: Snapshot, new: Snapshot) -> tuple[dict[str, Leaderboard], dict[str, int]]:
+    """Return the leaderboard of each category that has one, and the step in which it last changed.
 
     Its basis are the category's polls, what its products are called, and what every page shows.
     """
     boards: dict[str, Leaderboard] = {}
+    steps: dict[str, int] = {}
     renamed, shows_same = _renamed(old, new), _shows_same(old, new)
     for slug in new.aggregates.keys() & new.catalogue.categories.keys():
         aggregate = new.aggregates[slug]
         is_same = aggregate is old.aggregates.get(slug) and slug in old.catalogue.categories
         if is_same and shows_same and renamed.isdisjoint(aggregate.ids):
-            board = old.leaderboards.get(slug)
+            board, step = old.leaderboards.get(slug), old.board_steps.get(slug, new.step)
         else:
             slugs = {id_: new.products[id_].slug for id_ in aggregate.product_stats}
             board = leaderboards.board(aggregate, new.models, new.catalogue.site, slugs)
+            step = new.step
         if board:
-            boards[slug] = board
-    return boards
+            boards[slug], steps[slug] = board, step
+    return boards, steps
 
 
 def _renamed(old: Snapshot, new: Snapshot) -> set[ProductId]:
@@ -361,13 +351,3 @@ def _shows_same(old: Snapshot, new: Snapshot) -> bool:
     return old.ledger is new.ledger and all(
         getattr(old.catalogue, name) == getattr(new.catalogue, name) for name in fields
     )
-
-
-def _board_steps(old: Snapshot, new: Snapshot, boards: Mapping[str, Leaderboard]) -> dict[str, int]:
-    """Return the step in which each leaderboard, or the polls behind it, last changed."""
-    return {
-        slug: old.board_steps[slug]
-        if board is old.leaderboards.get(slug) and new.aggregates[slug] is old.aggregates.get(slug)
-        else new.step
-        for slug, board in boards.items()
-    }
