@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import click
@@ -39,8 +39,8 @@ from store.web.queries import (
 )
 from store.web.view import View
 
-_MADE: WeakKeyDictionary[Store, dict[str, tuple[int, Made]]] = WeakKeyDictionary()
-"""What tests made of each store, kept as long as a server would keep it."""
+_BODIES: WeakKeyDictionary[Store, dict[tuple[str, int], bytes]] = WeakKeyDictionary()
+"""Bodies of each store by path and the step that they follow from: a server keeps them as long."""
 
 BASE_URL = "https://rankings.example"
 
@@ -265,14 +265,7 @@ def cache_control(client: FlaskClient, path: str) -> str:
         return answer.headers["Cache-Control"]
 
 
-class Made(NamedTuple):
-    """A body with its validator."""
-
-    body: bytes
-    etag: str
-
-
-def prepared(store: Store, held: Snapshot | None = None) -> dict[str, Made]:
+def prepared(store: Store, held: Snapshot | None = None) -> dict[str, bytes]:
     """Every verdict and record that a store has, by path; made unless what was made still holds.
 
     A snapshot that is ``held`` is shown in place of the current one.
@@ -284,10 +277,10 @@ def prepared(store: Store, held: Snapshot | None = None) -> dict[str, Made]:
         *[(best, RankingQuery(slug=s), steps[s], s) for s in view.snapshot.leaderboards],
         *[(product, ProductQuery(slug=s), step, s) for s in view.snapshot.product_slugs],
     ]
-    return _held(store, view, asked)
+    return _answers(store, view, asked)
 
 
-def documents(store: Store) -> dict[str, Made]:
+def documents(store: Store) -> dict[str, bytes]:
     """What is over everything, by path; made unless what was made still holds."""
     view = view_of(store.snapshot)
     queries: tuple[tuple[Endpoint, Query], ...] = (
@@ -296,12 +289,12 @@ def documents(store: Store) -> dict[str, Made]:
         (trends.get_changes, ChangesQuery()), (trends.get_mentions, MentionsQuery()),
     )  # fmt: skip
     step = view.snapshot.step
-    return _held(store, view, [(each, query, step, "") for each, query in queries])
+    return _answers(store, view, [(each, query, step, "") for each, query in queries])
 
 
 def bodies(store: Store) -> dict[str, bytes]:
     """Every answer that does not depend on a query, by path."""
-    return {path: held.body for path, held in {**prepared(store), **documents(store)}.items()}
+    return {**prepared(store), **documents(store)}
 
 
 def view_of(snapshot: Snapshot) -> View:
@@ -309,21 +302,16 @@ def view_of(snapshot: Snapshot) -> View:
     return View(snapshot, BASE_URL, lambda _, __: [])
 
 
-def _held(
+def _answers(
     store: Store, view: View, asked: Iterable[tuple[Endpoint, Query, int, str]]
-) -> dict[str, Made]:
-    kept, found = _MADE.setdefault(store, {}), {}
+) -> dict[str, bytes]:
+    cache, answers = _BODIES.setdefault(store, {}), {}
     for endpoint, query, step, slug in asked:
         path = endpoint.rule.removeprefix("/api/v1/").replace("<slug>", slug)
-        if path not in kept or kept[path][0] != step:
-            body = endpoint.body(view, query)
-            made = step, Made(body.content, body.etag)
-            if path not in kept or kept[path][0] < step:
-                kept[path] = made
-            found[path] = made[1]
-        else:
-            found[path] = kept[path][1]
-    return found
+        if (path, step) not in cache:
+            cache[path, step] = endpoint.body(view, query).content
+        answers[path] = cache[path, step]
+    return answers
 
 
 def same_as_fresh(store: Store, directory: Path) -> bool:

@@ -171,7 +171,7 @@ def _bodies(app: Flask, kind: str) -> dict[str, Any]:
     """What is at every address of a kind; HTTP adds nothing to a body but headers."""
     found = prepared(app.extensions["store"]).items()
     return {
-        path.removeprefix(f"{kind}/").removesuffix(".json"): json.loads(encoded.body)
+        path.removeprefix(f"{kind}/").removesuffix(".json"): json.loads(encoded)
         for path, encoded in found
         if path.startswith(f"{kind}/")
     }

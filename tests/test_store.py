@@ -320,8 +320,8 @@ def picture(store: Store) -> dict[str, Any]:
     """Everything that readers can be shown, in a form that can be compared."""
     snapshot, summary = store.snapshot, store.snapshot.summary
     return {
-        "prepared": {p: (b.body, b.etag) for p, b in prepared(store).items()},
-        "documents": {p: (b.body, b.etag) for p, b in documents(store).items()},
+        "prepared": prepared(store),
+        "documents": documents(store),
         "product redirects": summary.product_redirects,
         "category redirects": summary.category_redirects,
         "product slugs": snapshot.product_slugs,
@@ -367,7 +367,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def verdict(store: Store, slug: str = "crm-software") -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(prepared(store)[f"best/{slug}.json"].body)
+    found: dict[str, Any] = json.loads(prepared(store)[f"best/{slug}.json"])
     return found
 
 
@@ -383,7 +383,7 @@ def test_a_recorded_poll_shows_everywhere_with_the_next_look(store: Store) -> No
     store.reload()
     assert verdict(store)["answers"]["C"]["poll"] == recorded.id
     assert "product/pipedrive.json" in prepared(store)
-    mentions = json.loads(documents(store)["mentions.json"].body)
+    mentions = json.loads(documents(store)["mentions.json"])
     assert "Pipedrive" in [product["name"] for product in mentions["products"]]
 
 
@@ -395,9 +395,7 @@ def test_a_snapshot_that_is_held_never_changes(store: Store) -> None:
     store.reload()
     assert store.snapshot is not held
     assert prepared(store).keys() != then.keys()
-    assert {path: body.body for path, body in prepared(store, held).items()} == {
-        path: body.body for path, body in then.items()
-    }
+    assert prepared(store, held) == then
 
 
 def test_a_look_at_unchanged_files_keeps_the_snapshot(store: Store) -> None:

@@ -110,23 +110,23 @@ def test_recording_waits_for_no_derivation(store: Store, monkeypatch: pytest.Mon
     store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
     go_on.set()
     look.join(60)
-    assert b"Late" not in prepared(store)["best/vpn.json"].body
+    assert b"Late" not in prepared(store)["best/vpn.json"]
     store.reload()
-    assert b"Late" in prepared(store)["best/vpn.json"].body
+    assert b"Late" in prepared(store)["best/vpn.json"]
 
 
 def test_the_watcher_takes_in_what_is_saved(directory: Path, store: Store) -> None:
     """With nobody asking, an edit is served within moments, once it holds still."""
     Watcher(store, every=0.01, rest=0.005).ensure_running()
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
-    until(lambda: b"Best VPNs" in prepared(store)["best/vpn.json"].body)
+    until(lambda: b"Best VPNs" in prepared(store)["best/vpn.json"])
 
 
 def test_the_watcher_shows_a_recorded_poll_at_once(store: Store) -> None:
     """However long it would rest, an append in this process wakes it."""
     Watcher(store, every=1000).ensure_running()
     store.record([answered("A", ["Late"], slug="vpn")], "2026-11-09T06:00:00Z")
-    until(lambda: b"Late" in prepared(store)["best/vpn.json"].body)
+    until(lambda: b"Late" in prepared(store)["best/vpn.json"])
 
 
 def test_no_search_waits_for_its_index(directory: Path, store: Store) -> None:
@@ -146,7 +146,7 @@ def test_the_first_request_sees_what_changed_since_the_start(directory: Path, st
     _ = store.snapshot
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
     Watcher(store, every=3600).ensure_running()
-    assert b"Best VPNs" in prepared(store)["best/vpn.json"].body
+    assert b"Best VPNs" in prepared(store)["best/vpn.json"]
 
 
 def test_a_fault_in_preparing_ends_no_watching(
@@ -161,7 +161,7 @@ def test_a_fault_in_preparing_ends_no_watching(
     watcher = Watcher(store, every=0.01, rest=0.005)
     watcher.ensure_running()
     edit(directory / "categories" / "vpn.json", "Best VPN", "Best VPNs")
-    until(lambda: b"Best VPNs" in prepared(store)["best/vpn.json"].body)
+    until(lambda: b"Best VPNs" in prepared(store)["best/vpn.json"])
     until(lambda: any("MemoryError" in problem.message for problem in store.problems))
 
 
