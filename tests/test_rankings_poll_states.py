@@ -7,7 +7,6 @@ from builders import answered, category, failed
 from msgspec import structs
 
 from store.rankings.poll_states import (
-    OUTAGE_FAILURES,
     CategoryStates,
     outage,
     poll_states,
@@ -24,24 +23,6 @@ SECOND = timedelta(seconds=1)
 def at(hour: int, day: int = 2) -> str:
     """A time of November 2026."""
     return f"2026-11-{day:02}T{hour:02}:00:00Z"
-
-
-def test_failures_count_since_the_last_answer() -> None:
-    """An answer forgives what failed before it, of its own model only."""
-    polls = [
-        failed("A", at=at(1)),
-        failed("B", at=at(2)),
-        answered("A", ["X"], at(3)),
-        failed("A", at=at(4)),
-        failed("A", at=at(5)),
-    ]
-    states = poll_states(polls)
-    assert {model: state.failed_at for model, state in states.items()} == {
-        "A": (at(4), at(5)),
-        "B": (at(2),),
-    }
-    assert (states["A"].answered_at, states["B"].answered_at) == (at(3), None)
-    assert poll_states([]) == {}
 
 
 def test_the_newest_five_answers_are_kept() -> None:
@@ -151,17 +132,6 @@ def test_a_days_cost_is_that_of_all_its_polls() -> None:
 def ago(**ago: float) -> str:
     """A time before now, as history writes it."""
     return (NOW - timedelta(**ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def test_ten_failures_in_a_row_are_an_outage() -> None:
-    """Those before the last answer, which other categories hold, are not of the row."""
-    failures = [ago(hours=n) for n in range(1, OUTAGE_FAILURES + 1)]
-    assert (
-        outage(ago(hours=11), failures, 7, NOW, NOW)
-        == f"failed in its last 10 polls, since {ago(hours=10)}"
-    )
-    assert outage(ago(hours=10), failures, 7, NOW, NOW) is None
-    assert outage(ago(hours=11), failures[1:], 7, NOW, NOW) is None
 
 
 def test_three_failures_of_one_that_never_answered_are_an_outage() -> None:
