@@ -325,21 +325,6 @@ FILES = st.dictionaries(
 NOUNS = st.sampled_from([(), ("CRM",), ("CRM", "Air"), ("Max", "XM5 Max")])
 
 
-@given(FILES, TITLES, NOUNS)
-def test_two_different_product_files_are_never_merged(
-    files: dict[str, Product], spelling: str, nouns: tuple[str, ...]
-) -> None:
-    """A spelling is a file's only if that is the one file whose name or alias it is."""
-    found = Names(files).resolve(spelling, None, nouns).product
-    claims = {
-        slug
-        for slug, file in files.items()
-        if names.key(spelling) in map(names.key, (file.name, *file.aliases))
-    }
-    if claims:
-        assert found == (claims.pop() if len(claims) == 1 else names.provisional(spelling))
-
-
 @given(FILES, TITLES, st.sampled_from([None, "a.example", "b.example"]), NOUNS)
 def test_the_order_of_the_files_decides_nothing(
     files: dict[str, Product], spelling: str, domain: str | None, nouns: tuple[str, ...]
