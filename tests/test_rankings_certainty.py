@@ -9,7 +9,7 @@ from builders import answered
 from certainty_figures import Figures
 from hypothesis import given
 from hypothesis import strategies as st
-from leaderboards import board_of, sentences_of
+from leaderboards import board_of, name_of, sentences_of
 
 from store.rankings import certainty, sentences
 from store.rankings.certainty import Comparison, student
@@ -137,13 +137,9 @@ def polls(text: str, **fields: str) -> list[Poll]:
     return sorted(found, key=lambda poll: poll.polled_at)
 
 
-def name(product: str) -> str:
-    return product.removeprefix("=").upper()
-
-
 def sentence(found: Leaderboard) -> str:
     """The sentence of a board, as the answers tell it."""
-    return sentences.certainty_sentence(found, name)
+    return sentences.certainty_sentence(found, name_of)
 
 
 KINDS = {
@@ -178,10 +174,10 @@ def test_each_level_is_told_as_it_was_read_and_approved(
     snapshot: Callable[[str, str], None],
 ) -> None:
     """In every sentence: one file shows them all, to be read by people."""
-    told = {kind: sentences_of(board(*polls(text)), name) for kind, text in KINDS.items()}
-    told["another wording"] = sentences_of(board(*polls(EXAMPLE, question="Which?")), name)
+    told = {kind: sentences_of(board(*polls(text))) for kind, text in KINDS.items()}
+    told["another wording"] = sentences_of(board(*polls(EXAMPLE, question="Which?")))
     day = [answered(model, ["X"], f"2026-10-01T0{n}:00:00Z") for model in "AB" for n in (6, 7)]
-    told["twice on a day"] = sentences_of(board(*day), name)
+    told["twice on a day"] = sentences_of(board(*day))
     text = "\n\n".join(f"# {kind}\n{own}" for kind, own in told.items())
     snapshot("certainty.txt", f"{text}\n")
 

@@ -5,13 +5,14 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
-from leaderboards import answer, counted, merged
+from leaderboards import answer
 from msgspec.structs import replace
 
 from store.rankings.agreement import measure
-from store.rankings.merging import Entry, ResolvedAnswer, eligible_wording
+from store.rankings.merging import CountedAnswer, Entry, ResolvedAnswer, eligible_wording, merge
 from store.records import Site
 
+SLUGS = {product: product.lower() for product in "PQRSTUVW"}
 LISTS = st.lists(st.sampled_from("PQRSTUVW"), unique=True, min_size=1, max_size=5)
 BOARDS = st.dictionaries(st.sampled_from("ABCDE"), LISTS, min_size=1, max_size=5)
 
@@ -54,9 +55,12 @@ def test_the_order_of_the_models_changes_nothing_but_the_quote(
     """Every figure of an entry and the whole agreement are the same for every configuration."""
     shuffled = list(lists)
     random.shuffle(shuffled)
-    one, other = counted(lists), counted({model: lists[model] for model in shuffled})
-    assert without_quotes(merged(one)) == without_quotes(merged(other))
-    assert measure(one, merged(one)) == measure(other, merged(other))
+    one, other = (
+        [CountedAnswer(answer(model, lists[model]), stale=False) for model in order]
+        for order in (lists, shuffled)
+    )
+    assert without_quotes(merge(one, SLUGS)) == without_quotes(merge(other, SLUGS))
+    assert measure(one, merge(one, SLUGS)) == measure(other, merge(other, SLUGS))
 
 
 def without_quotes(entries: Sequence[Entry]) -> list[Entry]:

@@ -1,38 +1,44 @@
 """The sentences people quote: true, whole, and readable for any number of models."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
-import leaderboards
 import pytest
+from builders import answered, category
 from hypothesis import given
 from hypothesis import strategies as st
-from leaderboards import answer, counted, sentences_of
+from leaderboards import AT, SITE, board_of, name_of, sentences_of
 
 from store.rankings import sentences
-from store.rankings.merging import CountedAnswer
+from store.rankings.leaderboards import Leaderboard
 
+PENS = category("Best pens")
 LONG = "It writes for a very long time, " * 12 + "and never stops."
 
 
-def all_of(answers: Sequence[CountedAnswer], configured: int | None = None) -> str:
-    """Every sentence of a leaderboard of these answers."""
-    return sentences_of(leaderboards.board(answers, configured or len(answers)))
+def board(configured: int = 0, stale: str = "", **models: str | dict[str, Any]) -> Leaderboard:
+    """A leaderboard of what models answered: each a list, or a list and what else its poll holds.
+
+    The answers of those that are ``stale`` are a month old.
+    """
+    polls = []
+    for model, told in models.items():
+        fields = {"picks": told} if isinstance(told, str) else dict(told)
+        at = "2026-10-01T06:00:00Z" if model in stale.split() else AT
+        fields |= {"slug": "pens", "question": PENS.question}
+        polls.append(answered(model, fields.pop("picks").split(), at, **fields))
+    polls.sort(key=attrgetter("polled_at"))
+    missing = (f"M{number}" for number in range(len(models), configured))
+    found = board_of(polls, [*models, *missing], SITE, PENS, "pens")
+    assert found
+    return found
 
 
-def said(**models: str | dict[str, Any]) -> tuple[CountedAnswer, ...]:
-    """Answers of models, each a list, or a list and what else its poll holds."""
-    polls = {m: {"picks": told} if isinstance(told, str) else told for m, told in models.items()}
-    return tuple(
-        CountedAnswer(answer(model, **{"products": poll.pop("picks"), **poll}), stale=False)
-        for model, poll in polls.items()
-    )
-
-
-def board(configured: int | None = None, **models: str | dict[str, Any]) -> str:
-    """Every sentence of a leaderboard of what models answered."""
-    return all_of(said(**models), configured)
+def told(configured: int = 0, stale: str = "", **models: str | dict[str, Any]) -> str:
+    """Every sentence of such a leaderboard."""
+    return sentences_of(board(configured, stale, **models))
 
 
 def bare(picks: str, **fields: Any) -> dict[str, Any]:
@@ -43,57 +49,53 @@ def bare(picks: str, **fields: Any) -> dict[str, Any]:
 def boards() -> dict[str, str]:
     """The sentences of every kind of category."""
     return {
-        "one model of one": board(A="X Y"),
-        "one model of four": board(4, A="X Y"),
-        "one model, one pick, no words": board(A=bare("X")),
-        "two models, unanimous": board(A="X Y", B="X Z"),
-        "two of four answered, unanimous": board(4, A="X Y", B="X Z"),
-        "two models, tied": board(A="X Y", B="Y X"),
-        "two models, no most": board(A="X Y", B="Y Z X"),
-        "three models, unanimous": board(A="X Y", B="X Z", C="X"),
-        "three models, majority": board(A="X Y", B="X Y", C="Y X"),
-        "three models, three-way tie": board(A="X Y Z", B="Y Z X", C="Z X Y"),
-        "four models, four-way tie": board(A="X Y Z V", B="Y Z V X", C="Z V X Y", D="V X Y Z"),
-        "three of four, unanimous": board(4, A="X Y", B="X Z", C="X"),
-        "four models, unanimous": board(A="X Y", B="X Z", C="X", D="X"),
-        "four models, one stale": all_of(
-            counted({"A": "X Y", "B": "X", "C": "X", "D": "X"}, stale="B")
-        ),
-        "four models, two stale": all_of(
-            counted({"A": "X Y", "B": "X", "C": "X", "D": "X"}, stale="B C")
-        ),
-        "two models, one stale": all_of(counted({"A": "X Y", "B": "X"}, stale="B")),
-        "three of four, one stale": all_of(counted({"A": "X Y", "B": "X", "C": "X"}, stale="B"), 4),
-        "four models, majority": board(A="X Y", B="X Z", C="X", D="Y X"),
-        "four models, most first places, alone": board(A="X Y", B="X Z", C="Y X", D="Z X"),
-        "four models, another has more": board(A="Y X", B="Y X", C="Z X", D="P X"),
-        "four models, each another first": board(A="P X", B="Q X", C="R X", D="S X"),
-        "four models, two and two": board(A="X Y", B="X Y", C="Y P X", D="Y Q X"),
-        "five models, unanimous": board(A="X", B="X", C="X", D="X", E="X Y"),
-        "five models, two and two and one": board(A="X Y", B="X Y", C="Y Z", D="Y P", E="Z X"),
-        "five models, two others have more": board(A="X Z", B="X Z", C="Y Z", D="Y Z", E="Z X"),
-        "five models, five-way split": board(A="V X", B="W", C="X", D="Y", E="Z"),
-        "a caveat of the leader's model only": board(
+        "one model of one": told(A="X Y"),
+        "one model of four": told(4, A="X Y"),
+        "one model, one pick, no words": told(A=bare("X")),
+        "two models, unanimous": told(A="X Y", B="X Z"),
+        "two of four answered, unanimous": told(4, A="X Y", B="X Z"),
+        "two models, tied": told(A="X Y", B="Y X"),
+        "two models, no most": told(A="X Y", B="Y Z X"),
+        "three models, unanimous": told(A="X Y", B="X Z", C="X"),
+        "three models, majority": told(A="X Y", B="X Y", C="Y X"),
+        "three models, three-way tie": told(A="X Y Z", B="Y Z X", C="Z X Y"),
+        "four models, four-way tie": told(A="X Y Z V", B="Y Z V X", C="Z V X Y", D="V X Y Z"),
+        "three of four, unanimous": told(4, A="X Y", B="X Z", C="X"),
+        "four models, unanimous": told(A="X Y", B="X Z", C="X", D="X"),
+        "four models, one stale": told(stale="B", A="X Y", B="X", C="X", D="X"),
+        "four models, two stale": told(stale="B C", A="X Y", B="X", C="X", D="X"),
+        "two models, one stale": told(stale="B", A="X Y", B="X"),
+        "three of four, one stale": told(4, stale="B", A="X Y", B="X", C="X"),
+        "four models, majority": told(A="X Y", B="X Z", C="X", D="Y X"),
+        "four models, most first places, alone": told(A="X Y", B="X Z", C="Y X", D="Z X"),
+        "four models, another has more": told(A="Y X", B="Y X", C="Z X", D="P X"),
+        "four models, each another first": told(A="P X", B="Q X", C="R X", D="S X"),
+        "four models, two and two": told(A="X Y", B="X Y", C="Y P X", D="Y Q X"),
+        "five models, unanimous": told(A="X", B="X", C="X", D="X", E="X Y"),
+        "five models, two and two and one": told(A="X Y", B="X Y", C="Y Z", D="Y P", E="Z X"),
+        "five models, two others have more": told(A="X Z", B="X Z", C="Y Z", D="Y Z", E="Z X"),
+        "five models, five-way split": told(A="V X", B="W", C="X", D="Y", E="Z"),
+        "a caveat of the leader's model only": told(
             A={"picks": "Y X", "caveat": "Not this one."},
             B={"picks": "X Y", "caveat": "It leaks."},
             C={"picks": "X Y", "caveat": "Nor this."},
         ),
-        "no reasons": board(A=bare("X Y"), B=bare("X Y")),
-        "words that end in marks of their own": board(
+        "no reasons": told(A=bare("X Y"), B=bare("X Y")),
+        "words that end in marks of their own": told(
             A={
                 "picks": "X Y",
                 "reasons": {"X": "Who would not want it?", "Y": "Cheap and so on…"},
                 "caveat": "It leaks!",
             }
         ),
-        "words that end in dots and brackets": board(
+        "words that end in dots and brackets": told(
             A={
                 "picks": "X Y",
                 "reasons": {"X": "It wins (by far.)", "Y": 'They call it "fair."'},
                 "caveat": "Ink, paper and so on...",
             }
         ),
-        "words that are too long": board(
+        "words that are too long": told(
             A={"picks": "X Y", "reasons": {"X": LONG, "Y": LONG}, "caveat": LONG}
         ),
     }
@@ -101,9 +103,9 @@ def boards() -> dict[str, str]:
 
 def product(picks: str = "X Y Z V W", of: int = 0, leaderboards_: int = 1, **fields: Any) -> str:
     """The verdict of the product at this place of what one assistant answered."""
-    found = leaderboards.board(said(A={"picks": picks, **fields}))
+    found = board(A={"picks": picks, **fields})
     return sentences.product_verdict(
-        found, found.entries[of], str, site="Test", leaderboards=leaderboards_, source=PAGE
+        found, found.entries[of], name_of, site="Test", leaderboards=leaderboards_, source=PAGE
     )
 
 
@@ -112,7 +114,7 @@ PAGE = "https://rankings.example/product/x (Test, CC BY 4.0)"
 
 def product_verdicts() -> dict[str, str]:
     """The verdicts of every kind of product."""
-    tie = leaderboards.board(said(A="X Y", B="Y X"))
+    tie = board(A="X Y", B="Y X")
     return {
         "product on one leaderboard": product(),
         "product on several": product(of=1, leaderboards_=3),
@@ -124,7 +126,7 @@ def product_verdicts() -> dict[str, str]:
         "product with an exclamation": product(reasons={"X": "It writes!"}),
         "product with too many words": product(reasons={"X": LONG}),
         "product that is tied": sentences.product_verdict(
-            tie, tie.entries[1], str, site="Test", leaderboards=2, source=PAGE
+            tie, tie.entries[1], name_of, site="Test", leaderboards=2, source=PAGE
         ),
     }
 
