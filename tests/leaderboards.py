@@ -1,5 +1,6 @@
 """Small leaderboards written as people read them: each model with its list, best first."""
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,17 @@ def answer(model: str, products: str | Sequence[str], at: str = AT, **poll: Any)
     names = products.split() if isinstance(products, str) else products
     said = builders.answered(model, names, at, **poll)
     return ResolvedAnswer.of(said, builders.category(), {(name, None): name for name in names})
+
+
+def answers(text: str, start: int = 1, /, **fields: str) -> list[Poll]:
+    """What each assistant answered, a day apart, oldest first; "." is no answer that day."""
+    polls = []
+    for model, part in zip("ABCD", text.split("·"), strict=False):
+        for day, names in enumerate(part.split(), start):
+            if names != ".":
+                at = f"{dt.date(2026, 8, 31) + dt.timedelta(day)}T06:00:00Z"
+                polls.append(builders.answered(model, list(names), at, **fields))
+    return sorted(polls, key=lambda poll: poll.polled_at)
 
 
 def board_of(

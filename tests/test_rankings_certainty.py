@@ -9,7 +9,7 @@ from builders import answered
 from certainty_figures import Figures
 from hypothesis import given
 from hypothesis import strategies as st
-from leaderboards import board_of, name_of, sentences_of
+from leaderboards import answers, board_of, name_of, sentences_of
 
 from store.rankings import certainty, sentences
 from store.rankings.certainty import Comparison, student
@@ -127,14 +127,9 @@ def board(*polls: Poll, models: str = "ABCD") -> Leaderboard:
 
 
 def polls(text: str, **fields: str) -> list[Poll]:
-    """The answers of an example as polls, a day apart, oldest first; "." is no answer that day."""
-    found = []
-    for model, each in zip("ABCD", text.split("·"), strict=False):
-        for day, names in enumerate(reversed(each.split()), 1):
-            if names != ".":
-                at = f"{dt.date(2026, 8, 31) + dt.timedelta(day)}T06:00:00Z"
-                found.append(answered(model, list(names), at, **fields))
-    return sorted(found, key=lambda poll: poll.polled_at)
+    """The answers of an example as polls, a day apart."""
+    oldest_first = (" ".join(reversed(part.split())) for part in text.split("·"))
+    return answers("·".join(oldest_first), **fields)
 
 
 def sentence(found: Leaderboard) -> str:

@@ -1,11 +1,9 @@
 """Pace: each day's #1 with its level, and when another product leads by more than chance."""
 
-import datetime as dt
 from collections.abc import Mapping
 
 import pytest
-from builders import answered
-from leaderboards import board_of
+from leaderboards import answers, board_of
 
 from store.rankings.names import ProductId
 from store.rankings.rounds import Round, TrackRecord, first_place_change, track_record
@@ -18,17 +16,6 @@ def rounds(*polls: Poll) -> tuple[Round, ...]:
     last = board.rounds[-1]
     assert (last.first, last.level) == (board.entries[0].product, board.certainty.level)
     return board.rounds
-
-
-def answers(text: str, start: int = 1, **fields: str) -> list[Poll]:
-    """What each assistant answered, a day apart, oldest first; "." is no answer that day."""
-    polls = []
-    for model, part in zip("ABCD", text.split("·"), strict=False):
-        for day, names in enumerate(part.split(), start):
-            if names != ".":
-                at = f"{dt.date(2026, 8, 31) + dt.timedelta(day)}T06:00:00Z"
-                polls.append(answered(model, list(names), at, **fields))
-    return sorted(polls, key=lambda poll: poll.polled_at)
 
 
 @pytest.mark.parametrize(
