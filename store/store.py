@@ -130,22 +130,19 @@ class Store:
         self.appended.set()
         return recorded
 
-    def lines(self, poll_index: PollIndex, positions: Sequence[int]) -> list[bytes]:
+    def lines(self, index: PollIndex, positions: Sequence[int]) -> list[bytes]:
         """Return the lines of history at these positions of an index, withheld texts replaced.
 
         Raises:
             HistoryError: a file cannot be read, or no longer holds what was read from it.
         """
-        places: dict[int, list[tuple[int, int, str]]] = {}
-        for i in positions:
-            place = poll_index.start[i], poll_index.end[i], f"{poll_index.ids[i]:016x}"
-            places.setdefault(poll_index.file[i], []).append(place)
-        texts = {
-            file: iter(self.history.lines(poll_index.files[file], places[file])) for file in places
-        }
-        withheld = poll_index.withheld
-        lines = ((i, next(texts[poll_index.file[i]])) for i in positions)
-        return [redacted(line, withheld[i]) if i in withheld else line for i, line in lines]
+        texts: dict[int, bytes] = {}
+        for file in {index.file[i] for i in positions}:
+            own = [i for i in positions if index.file[i] == file]
+            places = [(index.start[i], index.end[i], f"{index.ids[i]:016x}") for i in own]
+            texts |= zip(own, self.history.lines(index.files[file], places), strict=True)
+        withheld = index.withheld
+        return [redacted(texts[i], withheld[i]) if i in withheld else texts[i] for i in positions]
 
     def _advance(self, catalogue: Catalogue) -> None:
         """Derive the snapshot of the files as they are, and swap it in whole."""
