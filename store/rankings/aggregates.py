@@ -95,11 +95,14 @@ def gather(slug: str, category: Category, polls: Sequence[Poll], names: Names) -
     resolved = _resolved(names, category, dict.fromkeys(spellings))
     answers = [ResolvedAnswer.of(poll, category, resolved) for poll in successes]
     sequences = reigns_of(answers)
+    wordings: Wordings[ResolvedAnswer] = Wordings(category.question)
+    for answer in answers:
+        wordings.add(answer)
     return CategoryAggregate(
         slug=slug,
         category=category,
         resolved=resolved,
-        wordings=Wordings(category.question, answers),
+        wordings=wordings,
         log=AnswerLog.of(answers),  # stays in memory, unlike the polls
         states=poll_states(polls),
         product_stats=_product_stats(slug, answers),

@@ -153,25 +153,23 @@ class EligibleWording(Struct, Generic[A], frozen=True):
     newest: str
 
 
-class Wordings(Generic[A]):
+class Wordings(Struct, Generic[A]):
     """A category's answers by wording, added oldest first; ``current`` is its file's wording.
 
-    ``latest`` has by wording each model's latest answer, the newest of all last.
+    ``latest`` has by wording each model's latest answer, the newest of all last; ``first_at`` has
+    the time of the first. ``newest`` is the time of the newest answer to any.
     """
 
-    def __init__(self, current: str, answers: Iterable[A] = ()) -> None:
-        self.latest: dict[str, dict[str, A]] = {}
-        self._current = current
-        self._first_at: dict[str, str] = {}
-        self._newest = ""
-        for answer in answers:
-            self.add(answer)
+    current: str
+    latest: dict[str, dict[str, A]] = {}
+    first_at: dict[str, str] = {}
+    newest: str = ""
 
     def add(self, answer: A) -> None:
         """Take in the next answer."""
         question, model = answer.question, answer.model
-        self._newest = answer.polled_at
-        self._first_at.setdefault(question, answer.polled_at)
+        self.newest = answer.polled_at
+        self.first_at.setdefault(question, answer.polled_at)
         latest = self.latest.pop(question, {})  # put back last: the order says what is newest
         latest.pop(model, None)
         latest[model] = answer
@@ -185,7 +183,7 @@ class Wordings(Generic[A]):
         """
         standing: EligibleWording[A] | None = None
         # Oldest first, the file's last: each takes over from the one before, if it may.
-        for question in sorted(self.latest, key=self._current.__eq__):
+        for question in sorted(self.latest, key=self.current.__eq__):
             candidate = eligible_wording(question, self.latest[question], models, site)
             if candidate and (standing is None or self._takes_over(question, standing)):
                 standing = candidate
@@ -194,7 +192,7 @@ class Wordings(Generic[A]):
     def _takes_over(self, question: str, standing: EligibleWording[A]) -> bool:
         if all(answer.model in self.latest[question] for answer in standing.answers):
             return True
-        return self._first_at[question] <= _days_before(self._newest, TAKEOVER_DAYS)
+        return self.first_at[question] <= _days_before(self.newest, TAKEOVER_DAYS)
 
 
 def eligible_wording(
