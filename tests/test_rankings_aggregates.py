@@ -28,7 +28,7 @@ def test_newest_is_by_order_of_appending_and_first_by_time() -> None:
     )
     first = {model: state.first_answer for model, state in aggregate.states.items()}
     assert first == {"A": days[1], "B": days[2], "C": None}
-    assert aggregate.last_success == days[2]
+    assert aggregate.wordings.newest == days[2]
     assert aggregate.last_poll == days[3]
 
 

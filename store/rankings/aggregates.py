@@ -47,8 +47,8 @@ class ProductStats(Struct, frozen=True, gc=False):
 class CategoryAggregate(Struct, frozen=True, dict=True):
     """All that a category's polls say; ``states`` are by model name.
 
-    ``last_success`` and ``last_poll`` are times of the last answer, and the last poll. No poll that
-    counts bears an earlier time than one before it.
+    ``last_poll`` is the time of the last poll. None that counts bears an earlier time than one
+    before it.
     """
 
     slug: str
@@ -61,7 +61,6 @@ class CategoryAggregate(Struct, frozen=True, dict=True):
     changes: tuple[Change, ...]
     streaks: tuple[Streak, ...]
     successes: int
-    last_success: str | None
     last_poll: str | None
 
     @cached_property
@@ -109,7 +108,6 @@ def gather(slug: str, category: Category, polls: Sequence[Poll], names: Names) -
         changes=changes(slug, sequences),
         streaks=streaks(sequences),
         successes=len(answers),
-        last_success=answers[-1].polled_at if answers else None,
         last_poll=polls[-1].polled_at if polls else None,
     )
 

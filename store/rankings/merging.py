@@ -157,7 +157,7 @@ class Wordings(Struct, Generic[A]):
     """A category's answers by wording, added oldest first; ``current`` is its file's wording.
 
     ``latest`` has by wording each model's latest answer, the newest of all last; ``first_at`` has
-    the time of the first. ``newest`` is the time of the newest answer to any.
+    the time of the first. ``newest`` is the time of the newest answer to any, empty without one.
     """
 
     current: str

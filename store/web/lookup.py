@@ -104,7 +104,7 @@ def refuse_category(view: View, slug: str) -> NoReturn:
     if fault := snapshot.fault_of(slug):
         raise _unavailable(slug, fault)
     if deleted := snapshot.deleted_category(slug):
-        answered = deleted.last_success
+        answered = deleted.wordings.newest
         last = f"its last answer is of {answered[:10]}" if answered else "it was never answered"
         why = f'The category "{slug}" is gone: {last}. Its polls stay at '
         raise Refused("gone", f"{why}/api/v1/history?slug={slug}.")

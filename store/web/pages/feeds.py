@@ -40,7 +40,7 @@ class CategoryFeedQuery(FeedQuery, frozen=True, kw_only=True):
 @page("/feeds/changes.atom", "feed.atom.xml", media_type=ATOM)
 def changes_atom(view: View, query: FeedQuery) -> dict[str, Any]:
     """Show the changes of all categories."""
-    answered = [aggregate.last_success for aggregate in view.snapshot.summary.living]
+    answered = [aggregate.wordings.newest for aggregate in view.snapshot.summary.living]
     return {
         **_changes(view, query, "feeds/changes.atom"),
         "id": identity("feed", "changes"),
