@@ -19,8 +19,8 @@ AT = "2026-11-02T06:00:00Z"
 def answer(model: str, products: str | Sequence[str], at: str = AT, **poll: Any) -> ResolvedAnswer:
     """A model's answer; ``"X Y Z"`` names three products. Other fields are the poll's."""
     names = products.split() if isinstance(products, str) else products
-    said = builders.answered(model, names, at, **poll)
-    return ResolvedAnswer.of(said, builders.category(), {(name, None): name for name in names})
+    record = builders.answered(model, names, at, **poll)
+    return ResolvedAnswer.of(record, builders.category(), {(name, None): name for name in names})
 
 
 def answers(text: str, start: int = 1, /, **fields: str) -> list[Poll]:
@@ -52,15 +52,15 @@ def name_of(product: str) -> str:
     return product.removeprefix("=").upper()
 
 
-def sentences_of(found: Leaderboard) -> str:
+def sentences_of(board: Leaderboard) -> str:
     """Every sentence of a leaderboard, as a reader meets them."""
-    source = f"https://rankings.example/best/{found.slug} (Test, CC BY 4.0)"
+    source = f"https://rankings.example/best/{board.slug} (Test, CC BY 4.0)"
     return "\n".join(
         [
-            sentences.category_verdict(found, name_of, SITE, source),
-            f"quote: {sentences.quote(found, name_of, SITE)}",
-            f"certainty: {sentences.certainty_sentence(found, name_of)}",
-            f"consensus: {sentences.consensus(found, name_of)}",
-            f"disagreement: {sentences.disagreement(found, name_of)}",
+            sentences.category_verdict(board, name_of, SITE, source),
+            f"quote: {sentences.quote(board, name_of, SITE)}",
+            f"certainty: {sentences.certainty_sentence(board, name_of)}",
+            f"consensus: {sentences.consensus(board, name_of)}",
+            f"disagreement: {sentences.disagreement(board, name_of)}",
         ]
     )

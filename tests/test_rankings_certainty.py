@@ -169,11 +169,11 @@ def test_each_level_is_told_as_it_was_read_and_approved(
     snapshot: Callable[[str, str], None],
 ) -> None:
     """In every sentence: one file shows them all, to be read by people."""
-    told = {kind: sentences_of(board(*polls(text))) for kind, text in KINDS.items()}
-    told["another wording"] = sentences_of(board(*polls(EXAMPLE, question="Which?")))
+    texts = {kind: sentences_of(board(*polls(days))) for kind, days in KINDS.items()}
+    texts["another wording"] = sentences_of(board(*polls(EXAMPLE, question="Which?")))
     day = [answered(model, ["X"], f"2026-10-01T0{n}:00:00Z") for model in "AB" for n in (6, 7)]
-    told["twice on a day"] = sentences_of(board(*day))
-    text = "\n\n".join(f"# {kind}\n{own}" for kind, own in told.items())
+    texts["twice on a day"] = sentences_of(board(*day))
+    text = "\n\n".join(f"# {kind}\n{own}" for kind, own in texts.items())
     snapshot("certainty.txt", f"{text}\n")
 
 

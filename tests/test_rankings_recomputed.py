@@ -268,8 +268,8 @@ def _hold(
     names = [entry["product"] for entry in expected["combined"] if entry["place"] == 1]
     start = f"As of {expected['updated']}, {', '.join(expected['models'][:-1])}"
     assert body["verdict"].startswith(start), slug
-    for told in (body["verdict"], body["quote"]):
-        assert all(name in told for name in names[:2]), slug
+    for sentence in (body["verdict"], body["quote"]):
+        assert all(name in sentence for name in names[:2]), slug
     label = (expected["agreement"] or {"top1": {"label": "split"}})["top1"]["label"]
     assert (body["consensus"] is None) == (label == "split"), slug
     firsts = {rows[0]["slug"] for rows in expected["perModel"].values()}

@@ -24,19 +24,19 @@ def board(configured: int = 0, stale: str = "", **models: str | dict[str, Any]) 
     The answers of those that are ``stale`` are a month old.
     """
     polls = []
-    for model, told in models.items():
-        fields = {"picks": told} if isinstance(told, str) else dict(told)
+    for model, answer in models.items():
+        fields = {"picks": answer} if isinstance(answer, str) else dict(answer)
         at = "2026-10-01T06:00:00Z" if model in stale.split() else AT
         fields |= {"slug": "pens", "question": PENS.question}
         polls.append(answered(model, fields.pop("picks").split(), at, **fields))
     polls.sort(key=attrgetter("polled_at"))
     missing = (f"M{number}" for number in range(len(models), configured))
-    found = board_of(polls, [*models, *missing], SITE, PENS, "pens")
-    assert found
-    return found
+    leaderboard = board_of(polls, [*models, *missing], SITE, PENS, "pens")
+    assert leaderboard
+    return leaderboard
 
 
-def told(configured: int = 0, stale: str = "", **models: str | dict[str, Any]) -> str:
+def text_of(configured: int = 0, stale: str = "", **models: str | dict[str, Any]) -> str:
     """Every sentence of such a leaderboard."""
     return sentences_of(board(configured, stale, **models))
 
@@ -49,53 +49,53 @@ def bare(picks: str, **fields: Any) -> dict[str, Any]:
 def boards() -> dict[str, str]:
     """The sentences of every kind of category."""
     return {
-        "one model of one": told(A="X Y"),
-        "one model of four": told(4, A="X Y"),
-        "one model, one pick, no words": told(A=bare("X")),
-        "two models, unanimous": told(A="X Y", B="X Z"),
-        "two of four answered, unanimous": told(4, A="X Y", B="X Z"),
-        "two models, tied": told(A="X Y", B="Y X"),
-        "two models, no most": told(A="X Y", B="Y Z X"),
-        "three models, unanimous": told(A="X Y", B="X Z", C="X"),
-        "three models, majority": told(A="X Y", B="X Y", C="Y X"),
-        "three models, three-way tie": told(A="X Y Z", B="Y Z X", C="Z X Y"),
-        "four models, four-way tie": told(A="X Y Z V", B="Y Z V X", C="Z V X Y", D="V X Y Z"),
-        "three of four, unanimous": told(4, A="X Y", B="X Z", C="X"),
-        "four models, unanimous": told(A="X Y", B="X Z", C="X", D="X"),
-        "four models, one stale": told(stale="B", A="X Y", B="X", C="X", D="X"),
-        "four models, two stale": told(stale="B C", A="X Y", B="X", C="X", D="X"),
-        "two models, one stale": told(stale="B", A="X Y", B="X"),
-        "three of four, one stale": told(4, stale="B", A="X Y", B="X", C="X"),
-        "four models, majority": told(A="X Y", B="X Z", C="X", D="Y X"),
-        "four models, most first places, alone": told(A="X Y", B="X Z", C="Y X", D="Z X"),
-        "four models, another has more": told(A="Y X", B="Y X", C="Z X", D="P X"),
-        "four models, each another first": told(A="P X", B="Q X", C="R X", D="S X"),
-        "four models, two and two": told(A="X Y", B="X Y", C="Y P X", D="Y Q X"),
-        "five models, unanimous": told(A="X", B="X", C="X", D="X", E="X Y"),
-        "five models, two and two and one": told(A="X Y", B="X Y", C="Y Z", D="Y P", E="Z X"),
-        "five models, two others have more": told(A="X Z", B="X Z", C="Y Z", D="Y Z", E="Z X"),
-        "five models, five-way split": told(A="V X", B="W", C="X", D="Y", E="Z"),
-        "a caveat of the leader's model only": told(
+        "one model of one": text_of(A="X Y"),
+        "one model of four": text_of(4, A="X Y"),
+        "one model, one pick, no words": text_of(A=bare("X")),
+        "two models, unanimous": text_of(A="X Y", B="X Z"),
+        "two of four answered, unanimous": text_of(4, A="X Y", B="X Z"),
+        "two models, tied": text_of(A="X Y", B="Y X"),
+        "two models, no most": text_of(A="X Y", B="Y Z X"),
+        "three models, unanimous": text_of(A="X Y", B="X Z", C="X"),
+        "three models, majority": text_of(A="X Y", B="X Y", C="Y X"),
+        "three models, three-way tie": text_of(A="X Y Z", B="Y Z X", C="Z X Y"),
+        "four models, four-way tie": text_of(A="X Y Z V", B="Y Z V X", C="Z V X Y", D="V X Y Z"),
+        "three of four, unanimous": text_of(4, A="X Y", B="X Z", C="X"),
+        "four models, unanimous": text_of(A="X Y", B="X Z", C="X", D="X"),
+        "four models, one stale": text_of(stale="B", A="X Y", B="X", C="X", D="X"),
+        "four models, two stale": text_of(stale="B C", A="X Y", B="X", C="X", D="X"),
+        "two models, one stale": text_of(stale="B", A="X Y", B="X"),
+        "three of four, one stale": text_of(4, stale="B", A="X Y", B="X", C="X"),
+        "four models, majority": text_of(A="X Y", B="X Z", C="X", D="Y X"),
+        "four models, most first places, alone": text_of(A="X Y", B="X Z", C="Y X", D="Z X"),
+        "four models, another has more": text_of(A="Y X", B="Y X", C="Z X", D="P X"),
+        "four models, each another first": text_of(A="P X", B="Q X", C="R X", D="S X"),
+        "four models, two and two": text_of(A="X Y", B="X Y", C="Y P X", D="Y Q X"),
+        "five models, unanimous": text_of(A="X", B="X", C="X", D="X", E="X Y"),
+        "five models, two and two and one": text_of(A="X Y", B="X Y", C="Y Z", D="Y P", E="Z X"),
+        "five models, two others have more": text_of(A="X Z", B="X Z", C="Y Z", D="Y Z", E="Z X"),
+        "five models, five-way split": text_of(A="V X", B="W", C="X", D="Y", E="Z"),
+        "a caveat of the leader's model only": text_of(
             A={"picks": "Y X", "caveat": "Not this one."},
             B={"picks": "X Y", "caveat": "It leaks."},
             C={"picks": "X Y", "caveat": "Nor this."},
         ),
-        "no reasons": told(A=bare("X Y"), B=bare("X Y")),
-        "words that end in marks of their own": told(
+        "no reasons": text_of(A=bare("X Y"), B=bare("X Y")),
+        "words that end in marks of their own": text_of(
             A={
                 "picks": "X Y",
                 "reasons": {"X": "Who would not want it?", "Y": "Cheap and so on…"},
                 "caveat": "It leaks!",
             }
         ),
-        "words that end in dots and brackets": told(
+        "words that end in dots and brackets": text_of(
             A={
                 "picks": "X Y",
                 "reasons": {"X": "It wins (by far.)", "Y": 'They call it "fair."'},
                 "caveat": "Ink, paper and so on...",
             }
         ),
-        "words that are too long": told(
+        "words that are too long": text_of(
             A={"picks": "X Y", "reasons": {"X": LONG, "Y": LONG}, "caveat": LONG}
         ),
     }
@@ -167,8 +167,8 @@ def test_a_cut_text_is_within_its_limit_and_begins_the_same(text: str, limit: in
 
 def test_a_models_words_are_whole_up_to_200_characters() -> None:
     """Longer ones are cut, the ellipsis included."""
-    for length, told in ((200, "x" * 200), (201, f"{'x' * 199}…")):
-        assert f"“{told}”" in product(reasons={"X": "x" * length})
+    for length, quote in ((200, "x" * 200), (201, f"{'x' * 199}…")):
+        assert f"“{quote}”" in product(reasons={"X": "x" * length})
 
 
 @given(st.text(alphabet="ab .!?…\"')", min_size=1, max_size=30))
