@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 
 import pytest
-from leaderboards import answers, board_of
+from leaderboards import answers, board_of, name_of
 
 from store.rankings.names import ProductId
 from store.rankings.rounds import Round, TrackRecord, first_place_change, track_record
+from store.rankings.sentences import leader_change
 from store.records import Poll
 
 
@@ -35,6 +36,8 @@ def test_only_a_version_that_brought_most_of_the_shift_is_named(
     [change] = [change for change in found if change]
     assert (change.before, change.after) == ("=x", "=y")
     assert (change.cause and change.cause.model) == cause
+    end = "; this coincides with A's change from v1 to v2." if cause else "by more than chance."
+    assert leader_change(change, name_of).endswith(end)
 
 
 def test_another_first_is_told_only_of_what_can_be_compared() -> None:
