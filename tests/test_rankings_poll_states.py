@@ -141,6 +141,8 @@ def test_three_failures_of_one_that_never_answered_are_an_outage() -> None:
     assert outage(None, failures, 7, NOW, NOW) == told
     assert outage(None, failures[1:], 7, NOW, NOW) is None
     assert outage(ago(hours=4), failures, 7, NOW, NOW) is None
+    ten = [ago(hours=n) for n in range(1, 11)]
+    assert outage(ten[-1], ten, 7, NOW, NOW) is None, "one of the answer's own second is before it"
 
 
 def test_silence_for_twice_the_interval_is_an_outage() -> None:
