@@ -56,9 +56,9 @@ class RankedTopic(Struct, frozen=True):
 class AssistantProfile(Struct, frozen=True):
     """An assistant over all categories.
 
-    ``polls`` and ``answers`` count deleted categories, too. ``counted`` rankings count it; in
-    ``shared`` of these another assistant counts, too; in ``agreeing`` of the shared ones its #1 is
-    the most frequent. ``repeats`` says how alike its answers to one question are.
+    ``polls`` and ``answers`` count deleted categories, too. ``counted`` is the number of rankings
+    that count it, ``shared`` of those that count another one, too, ``agreeing`` of the shared ones
+    whose most frequent #1 is its own. ``repeats`` says how alike its answers to one question are.
     """
 
     model: str

@@ -379,3 +379,9 @@ def test_a_dataset_without_parquet_verifies_where_parquet_can_be_written(
         patched.setattr(formats, "has_parquet", lambda: False)
         written(data, BASE_URL)
     assert "NOT looked at" not in output(data, "verify", str(data / "dataset"))
+
+
+def test_every_file_has_a_media_type(data: Path) -> None:
+    """Else a browser shows the bytes of a table as text."""
+    names = written(data).manifest.files
+    assert [name for name in names if Path(name).suffix not in manifest.MEDIA_TYPES] == []

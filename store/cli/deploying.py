@@ -64,6 +64,7 @@ def _values() -> dict[str, str]:
     url = re.fullmatch(FORMS["BASE_URL"][0], base_url, re.ASCII)
     hosts = dict.fromkeys(map(host_of, (base_url, *site.hosts, *settings.hosts)))
     return {
+        # "?" is not a path, so that the address itself is refused.
         "BASE_URL": base_url, "PATH": url["path"] if url else "?",
         # nginx takes an IPv6 address in brackets only.
         "HOSTS": " ".join(f"[{host}]" if ":" in host else host for host in hosts),

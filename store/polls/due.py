@@ -245,7 +245,10 @@ class PollingReader:
         return usd_on(day, (states.ever for _, states in kept))
 
     def read(self, catalogue: Catalogue) -> PollingState:
-        """Return how polling of all categories stands."""
+        """Return how polling of all categories stands.
+
+        Deleted ones are not among them, though their polls cost money, too.
+        """
         self.history.signatures()  # looks at the ledger, once for all categories
         states: dict[str, CategoryStates] = {}
         unread: list[HistoryError] = []

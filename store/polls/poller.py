@@ -151,7 +151,7 @@ class Questions:
             batches.send(list(self._waiting), self._instrument)
 
     def _ask_directly(self, most: int) -> None:
-        """Ask so many, until something forbids it, or all is to stop; wait for the answers.
+        """Ask at most so many pairs, until a limit, a fault or a stop; wait for the answers.
 
         After a stop they are waited for a little, then what was sent is recorded as interrupted.
         """
@@ -179,7 +179,7 @@ class Questions:
             self._conclude(charge, Reply(outcome=stopped) if is_sent else None)
 
     def _start(self) -> None:
-        """Begin to ask the first pair, unless it is not to be asked; or leave it for later."""
+        """Start the first question; drop it if it must not be asked, or leave it waiting."""
         # Every direct question passes here, batches pass `AssistantBatches.send`; a limit in money
         # is one of `Budget._limits`.
         pair, session = self._waiting[0], self._session

@@ -152,8 +152,8 @@ class Budget:
 
     ``parts`` are the assistants' shares of each limit, by name, so that none is asked at the cost
     of another; one without a share may use the whole. The day's sums stand in a file, changed under
-    a lock, and are never taken to be less than what is ``recorded`` of a day by assistant: in
-    history, and reserved by open batches. What a killed process had reserved stays taken that day.
+    a lock, and count as no less than ``recorded(day)``: by assistant, what history has of a day and
+    what open batches reserved. What a killed process had reserved stays taken that day.
     ``run_spent`` has the micro-dollars of what this run sent.
 
     Without ``daily_usd`` nothing is written; with it ``reserve``, ``available`` and ``reached``

@@ -96,7 +96,7 @@ class CheckedLedger(Ledger):
         super().take_entry(entry)
 
     def check_end(self, data: bytes, where: str, *, published: bool) -> None:
-        """See what stands after the last line of a file: it is no line, and never published."""
+        """Note what a crash left of a line at the end of a file; in a published one, raise."""
         if whole(data) != data:
             if published:
                 number = len(whole_lines(data)) + 1

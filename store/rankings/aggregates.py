@@ -20,7 +20,7 @@ from store.records import Category, Poll
 
 
 class FirstUse(Struct, frozen=True, order=True, gc=False):
-    """The first use of a spelling. A provisional product is called by its earliest spelling."""
+    """The first use of a spelling. A product without a file is called by its earliest spelling."""
 
     polled_at: str
     slug: str
@@ -102,7 +102,9 @@ def gather(slug: str, category: Category, polls: Sequence[Poll], names: Names) -
         category=category,
         resolved=resolved,
         wordings=wordings,
-        log=AnswerLog.of(answers),  # stays in memory, unlike the polls
+        log=AnswerLog.of(
+            answers
+        ),  # stays in memory, unlike the polls: for figures of `Leaderboard`
         states=poll_states(polls),
         product_stats=_product_stats(slug, answers),
         changes=changes(slug, sequences),

@@ -61,7 +61,7 @@ class Leaderboard(Struct, frozen=True, dict=True):
 
     @cached_property
     def winners(self) -> list[ProductId]:
-        """The #1, and whatever is truly tied with it."""
+        """The #1, and every product tied with it."""
         return [entry.product for entry in self.entries if entry.place == 1]
 
     @cached_property

@@ -33,8 +33,8 @@ Value = TypeVar("Value")
 class Result(Struct, Generic[Value], frozen=True):
     """An answer, and the address where it goes on.
 
-    ``may_be_kept`` is false where asking again may soon bring a better one: a sentence model was
-    busy.
+    ``may_be_kept`` is false where the next answer may differ, as while the sentence model is busy;
+    `flask export` leaves it out.
     """
 
     value: Value

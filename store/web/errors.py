@@ -83,7 +83,7 @@ class ProblemDetails(JsonObject, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Moved(Exception):
-    """Raised where ``parameters`` of what is asked for have other values now, for good."""
+    """Raised where a request has moved for good: ``parameters`` are the values that changed."""
 
     def __init__(self, **parameters: str) -> None:
         super().__init__(parameters)

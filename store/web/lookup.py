@@ -139,7 +139,7 @@ def product(view: View, slug: str, parameter: str = "slug") -> ProductProfile:
         return profile
     if fault := snapshot.catalogue.fault_of("products", slug):
         raise _unavailable(slug, fault)
-    # Only now: the redirects of a new snapshot take 30 ms.
+    # Last: the first look at the redirects of a snapshot takes 30 ms.
     if current := snapshot.summary.product_redirects.get(slug):
         raise Moved(**{parameter: current})
     if snapshot.lost:
@@ -254,7 +254,7 @@ def product_named(text: str, view: View) -> ProductProfile | None:
     snapshot = view.snapshot
     if product := snapshot.product(text):
         return product
-    # Only now: the redirects of a new snapshot take 30 ms.
+    # Last: the first look at the redirects of a snapshot takes 30 ms.
     if product := snapshot.product(snapshot.summary.product_redirects.get(text, "")):
         return product
     return snapshot.products.get(snapshot.names.resolve(text, None, ()).product) if text else None

@@ -67,7 +67,7 @@ PollId = Annotated[
         extra={"wrong": "must be the id of a poll: 16 hexadecimal digits in lower case."},
     ),
 ]
-# Of categories, changes, mentions and the history.
+# The formats of the lists of categories, changes and mentions, and of the history.
 Format = Annotated[
     Literal["json", "jsonl", "csv"],
     doc(

@@ -95,7 +95,10 @@ class View:
         return f"{page} ({self.site.name}, {invented}{self.site.licence})"
 
     def standings(self, product: ProductProfile) -> list[tuple[Leaderboard, Entry]]:
-        """Return a product's places on all leaderboards, by place, then by category slug."""
+        """Return a product's places on all leaderboards, by place, then by category slug.
+
+        ``product.categories`` has the rankings that it has left, too.
+        """
         leaderboards = self.snapshot.leaderboards
         places = [
             (leaderboards[slug], entry)

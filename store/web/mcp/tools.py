@@ -35,7 +35,7 @@ READ_ONLY = {
     "openWorldHint": False,
 }
 OTHER_NAMES = {"query": "q", "as_of": "asOf"}
-"""Names of arguments that are taken as well."""
+"""The other names of arguments, which are taken as well, and the arguments."""
 
 
 class Tool(Struct, frozen=True):
@@ -43,7 +43,7 @@ class Tool(Struct, frozen=True):
 
     title: str
     query: type[queries.Query]
-    answer: Callable[[View, Any], dict[str, Any]]
+    function: Callable[[View, Any], dict[str, Any]]
 
 
 @cache
@@ -82,7 +82,7 @@ def call(name: str, view: View, arguments: Mapping[str, Any]) -> dict[str, Any] 
     try:
         lookup.check_history(view.snapshot)
         query = queries.from_call(tool.query, given)
-        answer = tool.answer(view, query)
+        answer = tool.function(view, query)
     except Moved as moved:  # upper and lower case of a model or a topic, or a product's old slug
         return call(name, view, {**given, **moved.parameters})
     except Refused as refused:

@@ -51,7 +51,7 @@ def changes_atom(view: View, query: FeedQuery) -> dict[str, Any]:
 
 @resource("/feeds/changes.json", JSON_FEED)
 def changes_json(view: View, query: FeedQuery) -> bytes:
-    """Return the same as JSON Feed."""
+    """Return the changes of all categories as a JSON Feed."""
     part = _changes(view, query, "feeds/changes.json")
     feed = {
         "version": "https://jsonfeed.org/version/1.1",

@@ -35,7 +35,7 @@ def page(
     alternate: Callable[[View, Any], str] | None = None,
     media_type: str = HTML,
 ) -> Callable[[Callable[[View, Any], Mapping[str, Any]]], Route]:
-    """Return a decorator that makes a page; ``alternate`` gives the address of the same as JSON.
+    """Return a decorator that makes a page; ``alternate`` gives the address of its JSON form.
 
     The function's context may name another ``template``, and say whether it ``may_be_kept``.
     """
@@ -44,7 +44,7 @@ def page(
         link = view.page_link(alternate(view, query) if alternate else None)
         headers = {"Content-Type": media_type, "Link": link}
         body = render_page(context.get("template", template), view, **context)
-        # Not kept: the sentence model was busy, and may answer the next time.
+        # For one, while the sentence model is busy, which may answer the next time.
         return Body(body, headers, may_be_kept=context.get("may_be_kept", True))
 
     return _route(rule, encode, basis)
