@@ -38,7 +38,7 @@ class PollIndex(Struct, frozen=True):
     of withheld polls to the reasons.
     ``outcomes`` counts polls by model and recorded outcome, ``invented`` those of sample
     assistants.
-    ``open_entries`` are those by which lines of open days would be closed.
+    ``open_entries`` are the ledger entries that closing the open days would add.
     """
 
     files: tuple[str, ...]
@@ -253,7 +253,7 @@ def _fault(
     before: PollLine | None,
     withheld: Container[str],
 ) -> str | None:
-    """Return why a line is damage; ``before`` is the nearest one that is not, nor withheld."""
+    """Return why a line is damaged, if it is; ``before`` is the nearest sound one, not withheld."""
     poll = stored.poll
     if poll.slug not in files:
         what = f'"{poll.slug}"' if is_slug(poll.slug) else "something else"

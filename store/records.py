@@ -143,7 +143,7 @@ class Assistant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``key_env`` names the environment variable that holds the key; a key itself never stands in a
     file. ``rpm`` is requests per minute; prices are US dollars. With ``batch`` it is asked through
     its provider's queue for batches, with ``tier`` in requests that may take a quarter of an hour,
-    both at ``batch_price_factor`` times the prices.
+    both at ``batch_price_factor`` times the prices. store/cli/README.md explains all members.
     """
 
     name: Line

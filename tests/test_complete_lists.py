@@ -14,7 +14,7 @@ from flask import Flask
 from store.line_codec import SHOWN_OF_WITHHELD
 from store.polls import answers, due, secrets
 from store.polls.providers import WIRE_FORMATS
-from store.publishing import dataset
+from store.publishing import dataset, manifest
 from store.rankings.certainty import Level
 from store.rankings.sentences import LEVELS, number_in_words
 from store.records import Assistant, FailureKind, Poll, Site
@@ -121,3 +121,9 @@ def test_every_tool_is_told_where_people_read_of_them() -> None:
         assert [name for name in TOOLS if name not in text] == []
     told = (ROOT / "store/README.md").read_text(encoding="utf-8")
     assert f"the {number_in_words(len(TOOLS))} tools" in told
+
+
+def test_every_description_is_told_in_the_card() -> None:
+    """Who opens the dataset's folder reads there which file is for which program."""
+    card = (TEMPLATES / "dataset.md").read_text(encoding="utf-8")
+    assert [n for n in manifest.DESCRIPTIONS if n != manifest.CARD and f"`{n}`" not in card] == []

@@ -61,7 +61,7 @@ TOLD = (
     (METHOD, f"the newest {runs.MAX_DAYS} days with answers"),
     (METHOD, f"fewer than {words(certainty.FEWEST_DAYS)} days, or all runs together fewer than "),
     (METHOD, {12: "twelve"}[certainty.FEWEST_DAYS_IN_ALL]),
-    (METHOD, f"s² = ({certainty.CAUTION} + ΣΣ"),
+    (METHOD, f"s² = ({certainty.PRIOR_SQUARES} + ΣΣ"),
     (METHOD, f"With v = {MIXTURE} · n + 1"),
     (METHOD, f"({MIXTURE} · n) · ln(√v"),
     (METHOD, f" {ALPHA}) )"),

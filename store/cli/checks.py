@@ -217,7 +217,7 @@ def _cost(
 def _future_polls(
     ahead: Mapping[str, Sequence[PollLine]], polled: int, now: datetime, severity: Severity
 ) -> Iterator[Problem]:
-    """Yield why polls are yet to come: because of this machine's clock, or else each of them."""
+    """Yield the polls dated in the future; if this machine's clock is to blame, that alone."""
     newest = {slug: max(s.poll.polled_at for s in late) for slug, late in ahead.items()}
     if doubt := category_history.doubt_clock(newest, polled, now):
         yield Problem(".", 1, 1, doubt, severity)
@@ -233,7 +233,7 @@ def _future_polls(
 
 
 def _files(catalogue: Catalogue, names: Iterable[str]) -> dict[str, Sequence[str]]:
-    """Return the history files of each category, and each other one of these names by itself."""
+    """Return the history files by category; one that belongs to none is under its own name."""
     files: dict[str, Sequence[str]] = {
         slug: category_history.history_files(slug, catalogue.categories)
         for slug in sorted(catalogue.categories)

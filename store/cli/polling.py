@@ -60,7 +60,10 @@ class PollRun(Struct, frozen=True):
     is_simulated: bool
 
     def names(self) -> list[str]:
-        """Return whose turns it takes: all assistants' with those of owners gone, or some's."""
+        """Return the assistants that get a turn.
+
+        If they are all, also the owners of open batches that models.json no longer lists.
+        """
         names = [assistant.name for assistant in self.assistants]
         if names == [assistant.name for assistant in self.session.catalogue.assistants]:
             names += self.session.batches.owners_gone(self.session.catalogue)

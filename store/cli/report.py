@@ -34,10 +34,9 @@ from store.text import rfc3339
 
 PROMPT = Prompt("You are asked whether you can be reached.", "Answer with the word OK.")
 EXPECTED_INPUT = 0.5
-"""The part of the input's most that is expected: two bytes to a token are half of what English
-text has."""
+"""The expected share of the most input, which takes two bytes for a token; English has four."""
 EXPECTED_OUTPUT = 0.375
-"""The part of the output's most that is expected: 1,500 of 4,000 tokens."""
+"""The expected share of the most output: 1,500 of 4,000 tokens."""
 
 
 def describe_unread(session: PollSession, state: PollingState, *, is_simulated: bool) -> list[str]:

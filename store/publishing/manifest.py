@@ -113,7 +113,8 @@ def problems(directory: Path) -> list[Problem]:
 
 CARD, PACKAGE = "README.md", "datapackage.json"
 DESCRIPTIONS = (CARD, PACKAGE)
-"""The files that ``documents`` makes; the dataset, its page and ``flask verify`` follow them."""
+"""The files that ``documents`` makes: the dataset, its page and ``flask verify`` go by these names,
+dataset.md tells them by hand."""
 MEDIA_TYPES = {
     ".parquet": "application/vnd.apache.parquet",
     ".csv": "text/csv",

@@ -191,7 +191,7 @@ def _track_record(snapshot: Snapshot) -> Iterator[Row]:
 
 
 LINE_TABLES: dict[str, Callable[[Line], Iterator[Row]]] = {"polls": _polls, "picks": _picks}
-"""The tables of lines, in Parquet alone, and their rows of one; lists are as the poll has them."""
+"""The tables over lines of history, in Parquet alone, with the rows of a line, lists as in it."""
 SNAPSHOT_TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
     "answers": _answers,
     "categories": _categories,
@@ -202,7 +202,7 @@ SNAPSHOT_TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
     "rankings": _rankings,
     "track_record": _track_record,
 }
-"""The tables over the whole history, in Parquet and CSV, and their rows."""
+"""The tables over the snapshot, in Parquet and CSV, with their rows."""
 BY_DAY = "rankings_by_day"
 """The table of rankings as of closed days, in Parquet alone: its rows need a category's polls."""
 ALL = msgspec.json.decode(

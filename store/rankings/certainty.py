@@ -45,8 +45,8 @@ ALPHA = 0.05
 MIXTURE = 0.1
 """Robbins' mixing variance: the relation is sharpest after some twenty days."""
 
-CAUTION = PLACES**2
-"""Squared points of one pseudo-observation (five points off), so that equal answers do not give
+PRIOR_SQUARES = PLACES**2
+"""Prior sum of squares: one pseudo-observation, five points off, so that equal answers do not give
 zero variance."""
 
 FEWEST_DAYS = 3
@@ -116,14 +116,14 @@ class Comparison:
         self.is_measured = min(sizes) >= FEWEST_DAYS and sum(sizes) >= FEWEST_DAYS_IN_ALL
 
     @cached_property
-    def _unit(self) -> int:
-        """The number of parts of a point in which all means are whole numbers."""
+    def _denominator(self) -> int:
+        """The common denominator of all mean points."""
         return lcm(*[run.scale * len(run.days) for run in self._runs])
 
     @cached_property
     def _totals(self) -> dict[ProductId, int]:
-        """The mean points of every product that is named, in whole parts."""
-        runs = [(run.sums, self._unit // (run.scale * len(run.days))) for run in self._runs]
+        """The mean points of every product that is named, as numerators over ``_denominator``."""
+        runs = [(run.sums, self._denominator // (run.scale * len(run.days))) for run in self._runs]
         return {
             product: sum(sums.get(product, 0) * weight for sums, weight in runs)
             for product in dict.fromkeys(p for run in self._runs for p in run.named)
@@ -138,7 +138,7 @@ class Comparison:
 
     def mean_points(self, product: ProductId) -> float:
         """Return the sum over assistants of a product's mean points."""
-        return self._totals[product] / self._unit
+        return self._totals[product] / self._denominator
 
     def is_ahead(self, one: ProductId, other: ProductId) -> bool:
         """Return whether a product's mean points exceed another's by more than chance."""
@@ -147,7 +147,7 @@ class Comparison:
 
     def lead(self, one: ProductId, other: ProductId) -> float:
         """Return by how much a product's mean points exceed another's."""
-        return (self._totals[one] - self._totals[other]) / self._unit
+        return (self._totals[one] - self._totals[other]) / self._denominator
 
     def threshold(self, one: ProductId, other: ProductId) -> float:
         """Return what a lead has to exceed, at any look, not to be chance.
@@ -156,7 +156,7 @@ class Comparison:
         one, and that of each assistant by itself.
         """
         squares = [run.squared_deviations(one, other) for run in self._runs]
-        pooled = (CAUTION + fsum(squares)) / self._freedom
+        pooled = (PRIOR_SQUARES + fsum(squares)) / self._freedom
         own = [
             square / ((n - 1) * n)
             for square, run in zip(squares, self._runs, strict=True)

@@ -22,7 +22,7 @@ TAKEOVER_DAYS = 7
 """Days after which a new wording takes over regardless: the default of ``poll_every_days``."""
 
 ProductsByRank = tuple["ProductId | None", ...]
-"""The products of an answer from rank 1; ``None`` where a product is named a second time."""
+"""The products at ranks 1 to 5; ``None`` where the list ends, or names a product once more."""
 
 
 def points(rank: int) -> int:

@@ -47,7 +47,7 @@ NOISE_CUT = 0.3
 """Least score of a suggestion for an unknown slug, where a wrong one does little harm."""
 
 FINALISTS = 60
-"""Candidates per array that are scored; bounds the time. 20 and 160 give the same hits."""
+"""Candidates of each kind that are scored; bounds the time. 20 and 160 give the same hits."""
 PROMISING = 0.3
 """Share of the best candidate's rough score that another needs to be scored at all."""
 
@@ -84,7 +84,7 @@ OR = re.compile(r"\bor\b", re.IGNORECASE)
 
 
 Kind = Literal["categories", "brands"]
-"""The arrays of a search."""
+"""The kinds of hits."""
 Label = Literal["exact", "likely", "related"]
 """How sure a hit is, by its score."""
 
@@ -107,7 +107,7 @@ class Hit(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """Hits of both arrays, best first; equal scores by slug.
+    """Hits of both kinds, best first; equal scores by slug.
 
     `related` are slugs of the categories closest in meaning, where nothing exact or likely was
     found. `is_final` unless a sentence model was to be asked and could not be at that moment.
@@ -208,7 +208,7 @@ class Index:
         return {words: own.pop() for words, own in titles.items() if len(own) == 1}
 
     def search(self, query: str, limit: int = 10, compare: Compare | None = None) -> Hits:
-        """Return what a query means, at most `limit` of each array; nothing for nonsense.
+        """Return what a query means, at most `limit` of each kind; nothing for nonsense.
 
         Where nothing is exact or likely, `compare` has a say in the order of the categories.
         """

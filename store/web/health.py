@@ -1,7 +1,7 @@
 """What monitors ask: ``/healthz``, and whether the process lives and is ready. Nothing is kept.
 
-These are the only answers that depend on the clock: another would need the time as an argument, and
-may not be kept. Anybody may read them: money, assistants'
+No other answer depends on the clock; one that did would take the time as an argument, and could
+not be kept. Anybody may read them: money, assistants'
 failures and providers' words are for ``flask poll --status`` and the metrics.
 """
 

@@ -37,7 +37,7 @@ _NEWS = re.compile(
     rf"\b(?:recently|lately|(?:(?:in|over|during) )?(?:the )?{_SPAN})\b",
     re.IGNORECASE,
 )
-"""Words of who asks for what is new."""
+"""Phrases that ask for news."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NEWS_FROM = re.compile(
     r"\b(?:(?:(?:since|on|after|from) )?(?P<day>\d{4}-\d\d-\d\d)|"

@@ -195,7 +195,7 @@ def _operation(
 def _of_data(
     parameter: Mapping[str, Any], example: Examples, values: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
-    """Return what the data adds to a parameter: an enumeration would forbid tomorrow's values."""
+    """Return a parameter's known values, as examples: an enumeration would forbid those to come."""
     name, sample = parameter["name"], example.get("parameters", {})
     schema = {**parameter["schema"], "examples": list(values.get(name, ()))}
     return {

@@ -34,8 +34,8 @@ READ_ONLY = {
     "idempotentHint": True,
     "openWorldHint": False,
 }
-OTHER_NAMES = {"query": "q", "as_of": "asOf"}
-"""The other names of arguments, which are taken as well, and the arguments."""
+ALIASES = {"query": "q", "as_of": "asOf"}
+"""Other names that are accepted for arguments, each with the argument it stands for."""
 
 
 class Tool(Struct, frozen=True):
@@ -77,8 +77,8 @@ def call(name: str, view: View, arguments: Mapping[str, Any]) -> dict[str, Any] 
     if tool is None:
         return None
     given = {name: value for name, value in arguments.items() if value is not None}
-    for other in OTHER_NAMES.keys() & given.keys():
-        given.setdefault(OTHER_NAMES[other], given.pop(other))  # with both, its own name counts
+    for other in ALIASES.keys() & given.keys():
+        given.setdefault(ALIASES[other], given.pop(other))  # with both, its own name counts
     try:
         lookup.check_history(view.snapshot)
         query = queries.from_call(tool.query, given)

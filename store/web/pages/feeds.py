@@ -1,7 +1,8 @@
 """Feeds of changes: Atom (RFC 4287) and JSON Feed 1.1, with ids that never change.
 
-A page of a feed is long enough for a reader who comes whenever all categories were polled: at least
-all changes of its newest day. Older ones are on the pages that it names (RFC 5005, ``next_url``).
+A page of a feed has at least all changes of its newest day: enough for a reader who comes once
+after each pass over all categories. Older ones are on the pages that it names
+(RFC 5005, ``next_url``).
 """
 
 import uuid

@@ -44,7 +44,7 @@ def page(
         link = view.page_link(alternate(view, query) if alternate else None)
         headers = {"Content-Type": media_type, "Link": link}
         body = render_page(context.get("template", template), view, **context)
-        # For one, while the sentence model is busy, which may answer the next time.
+        # Made while the sentence model is busy, for example, it may be another next time.
         return Body(body, headers, may_be_kept=context.get("may_be_kept", True))
 
     return _route(rule, encode, basis)
