@@ -339,7 +339,7 @@ def _uses(product: ProductProfile) -> str:
 def check_assistants(catalogue: Catalogue, files: Files) -> Iterator[Problem]:
     """Yield what is wrong with each assistant beyond the schema of models.json, with its place.
 
-    While the file is bad by its schema there is none.
+    `flask poll` prints it, too. While the file does not fit its schema there are no assistants.
     """
     for number, assistant in enumerate(catalogue.assistants):
         for member, message, severity in _mistakes_of(assistant, catalogue):

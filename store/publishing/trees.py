@@ -239,7 +239,7 @@ def category_paths(app: Flask, slugs: Collection[str]) -> set[str]:
 def _paths(app: Flask, values: Mapping[str, Collection[str]]) -> Iterator[str]:
     """Yield the paths of rules with at most one variable.
 
-    ``values`` are the slugs for it by the segment of the path before it: "best" fills both
+    ``values`` has, by the segment before a variable, the slugs that fill it in: "best" fills both
     ``/best/<slug>`` and ``/feeds/best/<slug>.atom``, so that a new address of a kind needs no line.
     """
     for rule in app.url_map.iter_rules():

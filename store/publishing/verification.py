@@ -156,7 +156,7 @@ def read_ledger(
 def check_file(
     checked: CheckedLedger, file: str, data: bytes, where: str, *, published: bool = False
 ) -> None:
-    """See that a history file is sound, and what the ledger says: lines, chain, days.
+    """Check that a history file is sound and agrees with the ledger: lines, chain, days.
 
     In one that is ``published`` redacted records stand for withheld lines.
     """

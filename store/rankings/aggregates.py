@@ -30,7 +30,7 @@ class FirstUse(Struct, frozen=True, order=True, gc=False):
 
 
 AddressClaim = tuple[bool, FirstUse, ProductId]
-"""A claim to an address: whether by a lookalike, the first use, the product. The least wins."""
+"""A claim to an address, the least of which wins: whether by a lookalike, first use, product."""
 
 
 class ProductStats(Struct, frozen=True, gc=False):
@@ -138,8 +138,8 @@ def _spellings(poll: Poll) -> Iterator[Spelling]:
 def _addresses(spelling: str) -> Iterator[tuple[str, bool]]:
     """Yield every slug that a spelling ever had, and whether it only looks like one with a digest.
 
-    The slug with the whole digest is one only if the short one was the first choice: only then
-    could that be taken.
+    It had the slug with the whole digest only if the short one was its first choice, for only then
+    could another product have that one.
     """
     own, hashed, whole = islice(naming.slugs(spelling), 3)
     yield own, False

@@ -83,7 +83,7 @@ def key(name: str) -> str:
 
 
 def slug(name: str) -> str:
-    """Return the address of a name unless another product bears it.
+    """Return the first choice of a name's address, which another product may bear.
 
     It is the plain one, or ends in six hex digits of its key's SHA-256 if another name may have the
     plain one too, or if that ends as if it had digits (store/README.md, Names).
@@ -94,6 +94,7 @@ def slug(name: str) -> str:
     return next(slugs(name))
 
 
+# Where these rules change, `aggregates._addresses` has to go on yielding what they gave before.
 def slugs(name: str) -> Iterator[str]:
     """Yield every address that a name can have, in order of preference, without end.
 

@@ -84,6 +84,9 @@ def _polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[
 def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leaderboard | None:
     """Return the ranking of a category as of a UTC day; ``None`` if no answer counted then.
 
+    It reads the history file; a present verdict, which must not, has past days in
+    ``Leaderboard.log``.
+
     Raises:
         HistoryError: ``lines`` cannot read a file just now.
     """

@@ -109,7 +109,7 @@ class RankedEntry(JsonObject, frozen=True, kw_only=True):
     """A place in the merged ranking."""
 
     rank: Annotated[int, doc("Position in the merged ranking, from 1.", ge=1)]
-    place: Annotated[int, doc("Its rank, or the best of those it is tied with.", ge=1)]
+    place: Annotated[int, doc("Rank with ties: those tied share the best one (1, 2, 2, 4).", ge=1)]
     product: Annotated[str, doc("Product name.")]
     slug: Annotated[str, doc("Product slug.")]
     domain: Annotated[str | None, doc("The product's web domain, if known.")]
@@ -260,7 +260,7 @@ class ProductEntry(JsonObject, frozen=True, kw_only=True):
     slug: Annotated[str, doc("Category slug.")]
     title: str
     rank: Annotated[int, doc("Merged rank in that category.", ge=1)]
-    place: Annotated[int, doc("Its rank, or the best of those it is tied with.", ge=1)]
+    place: Annotated[int, doc("Rank with ties: those tied share the best one (1, 2, 2, 4).", ge=1)]
     of: Annotated[int, doc("Number of entries in that ranking.", ge=1)]
     tied: Annotated[bool, doc("Equal to a neighbour in everything; only the slug orders them.")]
     model_ranks: ModelRanks
