@@ -1,5 +1,7 @@
 """Search: promises on a small catalogue, laws on any text, floors on the judged queries."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -574,3 +576,13 @@ def test_every_title_finds_its_own(index: Index, item: Document, upper: bool) ->
         hits = index.search(title.upper() if upper else title)
         found = hits.categories if item in CATEGORIES else hits.brands
         assert item.slug in [hit.slug for hit in found if hit.score == found[0].score]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["vpn" + " may 12" * 27 + " x", "vpn" + " on may 12" * 19 + " x", "ai llms " * 24 + "x"],
+)
+def test_no_query_hangs_the_process(text: str) -> None:
+    """A pattern that backtracks takes hours, and the interpreter with it: the process is killed."""
+    program = f"from store.search.words import subject_of; subject_of({text!r})"
+    subprocess.run([sys.executable, "-c", program], timeout=60, check=True)

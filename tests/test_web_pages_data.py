@@ -72,6 +72,8 @@ def test_a_part_of_a_file_can_be_had(reader: FlaskClient) -> None:
         assert "Last-Modified" not in dated.headers
     with reader.get(FILE, headers={"Range": f"bytes={size}-"}) as beyond:
         assert beyond.status_code == 416
+        problem = beyond.get_json()
+        assert (problem["status"], problem["title"]) == (416, "Requested Range Not Satisfiable")
 
 
 def status_of(reader: FlaskClient, path: str) -> int:

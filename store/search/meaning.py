@@ -169,7 +169,11 @@ class Meaning:
             self.prepare(documents)
             self._busy.release()
 
-        threading.Thread(target=run, name="meaning", daemon=True).start()
+        try:
+            threading.Thread(target=run, name="meaning", daemon=True).start()
+        except RuntimeError as error:  # no thread is to be had: the next search tries again
+            self._give_up(error)
+            self._busy.release()
 
     def prepare(self, documents: Sequence[Document]) -> None:
         """Read model and vectors now; what cannot be read is logged, and done without."""

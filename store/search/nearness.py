@@ -109,6 +109,8 @@ def fused(near: Nearness, likeness: Likeness) -> dict[str, float]:
 
     >>> fused(Nearness({"sofa": 1.0, "bed": 0.5}, 1, 2.0), {"lamp": 0.8, "desk": 0.6, "sofa": 0.2})
     {'lamp': 1.0, 'sofa': 0.9166666666666667, 'bed': 0.8333333333333334, 'desk': 0.75}
+    >>> fused(Nearness({}, 0, 0), {"lamp": -0.1})
+    {'lamp': 0.0}
     """
     most = max(*likeness.values(), 0) or 1
     points = dict(near.relative_scores)
@@ -116,7 +118,8 @@ def fused(near: Nearness, likeness: Likeness) -> dict[str, float]:
         share = (1 - MODEL_SHARE) * near.relative_scores.get(slug, 0)
         points[slug] = share + MODEL_SHARE * max(alike, 0) / most
     order = sorted(points, key=lambda slug: (-points[slug], slug))
-    return {slug: points[slug] / points[order[0]] for slug in order}
+    best = points[order[0]] or 1  # 0 where words find nothing and the model no likeness
+    return {slug: points[slug] / best for slug in order}
 
 
 def _shares(words: Words) -> dict[str, float]:

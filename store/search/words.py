@@ -97,11 +97,12 @@ GENERIC_NOUNS = SOFTWARE_NOUNS | {
 """Nouns that name no thing without the one before: "CRM software" is a CRM."""
 
 
+# An atomic group, and a bounded repetition below, keep a hostile query from backtracking for hours.
 # Who asks about rankings also calls assistants by the names of the best known.
 _AI = r"(?:(?:ai )?(?:assistants?|models|chatbots|llms)|chatgpt|claude|gemini|grok|ais?)"
 _AIS = rf"(?:(?:most|all|the|of|these|four|4) )*{_AI}(?:(?:,| and|,? or) {_AI})*"
 _INTRODUCTION = (
-    r"^(?:(?:what|which|when|who|how|did|does|do|has|have|is|are|was|were|show|tell|give|me|us|the|"
+    r"^(?>(?:what|which|when|who|how|did|does|do|has|have|is|are|was|were|show|tell|give|me|us|the|"
     rf"any|anything|ever|latest|last|of|polls?|history|{_AI}) )*(?:polls|history|answers|changed?|"
     r"changes|fail(?:s|ed)?|caveats|news|ahead|leads?|leader|says?|answer|pick|name|top \w+)"
     r"(?: recently| lately| (?:this|last) \w+)? (?:for|in|of|on|about)\b(?: the best\b)?"
@@ -135,7 +136,7 @@ _TIME = (
     r"(?:last )?updated|(?:this|last) (?:week|month|year)|on (?:\d\d? \w{3,9}|\w{3,9} \d\d?)|"
     r"(?:(?:in|on|since|before|until) )?(?:(?:early|mid|late) )?(?:\d\d?(?:st|nd|rd|th)? )?"
     rf"{MONTH}(?: \d\d?(?:st|nd|rd|th)?)?(?:,? \d{{4}})?|"
-    r"\w+ (?:days?|weeks?|months?|years?) ago))+(?=\W*$)"
+    r"\w+ (?:days?|weeks?|months?|years?) ago)){1,4}(?=\W*$)"
 )
 """When, at the end."""
 _ABOUT_RANKINGS = re.compile(

@@ -174,8 +174,9 @@ def handle_http_exception(error: HTTPException) -> Response:
     is_page = status == HTTPStatus.NOT_FOUND and not request.url_rule
     sentence = "There is no page at this address." if is_page else None
     refused = Refused(code, _DETAILS.get(status, error.description or ""), sentence)
+    # As Werkzeug has it, be it a status of which our table has no code.
+    refused.status, refused.phrase = status, HTTPStatus(status).phrase
     response = ProblemResponse(refused)
-    response.status_code = status
     for name, value in error.get_headers():
         if name.lower() == "allow":  # Werkzeug keeps methods in a set, in any order
             response.headers[name] = ", ".join(sorted(value.split(", ")))

@@ -281,7 +281,7 @@ def from_address(
     parameters = [name for name in fields if name not in variables]
     # A parameter cannot stand in for a part of the path.
     texts = {name: args[name] for name in fields if name in args} | dict(variables)
-    twice = {name for name in texts if len(args.getlist(name)) > 1}
+    twice = {name for name in parameters if len(args.getlist(name)) > 1}
     values, errors = _read(kind, texts, from_text=True, twice=twice)
     if unknown := [name for name in args if name not in parameters] if refuses_unknown else []:
         raise Refused.parameters([*_unknown(unknown, parameters), *errors], "unknown-parameter")

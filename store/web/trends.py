@@ -284,10 +284,17 @@ def first_place_changes(
     ]
 
 
+def are_ranked_before(boards: Iterable[Leaderboard], day: str) -> bool:
+    """Return whether any of these categories had a ranking before a UTC day."""
+    return any(board.rounds and board.rounds[0].date < day for board in boards)
+
+
 def last_interval_start(view: View) -> str:
     """Return the first UTC day of the last ``poll_every_days`` with answers."""
-    newest = date.fromisoformat(as_of.newest_day(view.snapshot) or "0001-12-31")
-    return f"{newest - timedelta(days=view.site.poll_every_days - 1)}"
+    newest = as_of.newest_day(view.snapshot)
+    if not newest:
+        return f"{date.min}"
+    return f"{date.fromisoformat(newest) - timedelta(days=view.site.poll_every_days - 1)}"
 
 
 def _slugs(view: View, query: ChangesQuery) -> Collection[str] | None:

@@ -137,6 +137,9 @@ def search_best(view: View, query: queries.SearchCall) -> dict[str, Any]:
         results |= {name: listed[name] for name in NEWS}
         results["since"] = since or trends.last_interval_start(view)
         results["firstPlacesTotal"] = len(results["firstPlaces"])
+        boards = lookup.topic(view, topic).leaderboards if topic else view.snapshot.summary.ranked
+        asked = [board for board in boards if not sure or board.slug == sure[0]]
+        results["rankedBefore"] = trends.are_ranked_before(asked, results["since"])
         del results["firstPlaces"][MOST_FIRST_PLACES:]
         for change in results["firstPlaces"]:
             del change["reason"], change["api"]  # the record of a category has both

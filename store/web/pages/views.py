@@ -52,6 +52,7 @@ def changes(view: View, query: ChangesPageQuery) -> dict[str, Any]:
     return {
         "from_day": from_day,
         "firsts": trends.first_place_changes(view, summary.ranked, from_day),
+        "are_ranked_before": trends.are_ranked_before(summary.ranked, from_day),
         "leaders": [
             (board, change.date, sentences.leader_change(change, view.name))
             for board, change in leader_changes(summary.ranked)[:most]
