@@ -97,6 +97,11 @@ class SiteSummary(Struct, frozen=True, dict=True):
     topics: tuple[RankedTopic, ...]
 
     @cached_property
+    def last_answer(self) -> str:
+        """The time of the newest answer; empty without any."""
+        return max((aggregate.wordings.newest for aggregate in self.aggregates), default="")
+
+    @cached_property
     def changes(self) -> tuple[Change, ...]:
         """Every change of an assistant's #1, newest first."""
         changes = [c for own in sorted(self.living, key=attrgetter("slug")) for c in own.changes]

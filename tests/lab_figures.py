@@ -100,14 +100,14 @@ def record(recomputed: Recomputation, directory: Path) -> dict[str, Figure]:
     agreed: dict[str, list[bool]] = {}
     for slug in recomputed.categories:
         rounds = [r for r in _rounds(recomputed, slug) if r[0] <= closed]
-        for (_, question, first, level), (_, asked, following, _) in pairwise(rounds):
+        for (_, question, firsts, level), (_, asked, following, _) in pairwise(rounds):
             if question == asked:
-                agreed.setdefault(LEVELS[level], []).append(first == following)
+                agreed.setdefault(LEVELS[level], []).append(firsts == following)
     return {words: share(own) for words, own in agreed.items()}
 
 
-def _rounds(recomputed: Recomputation, slug: str) -> list[tuple[str, str | None, str, str]]:
-    """The days with answers: the wording that stood, the #1 and its level at their ends."""
+def _rounds(recomputed: Recomputation, slug: str) -> list[tuple[str, str | None, set[str], str]]:
+    """The days with answers: the wording that stood, who was #1, and the level at their ends."""
     rounds = []
     polls = recomputed.polls[slug]
     for day in sorted({poll["polledAt"][:10] for poll in polls if poll["pick"] is not None}):
@@ -116,7 +116,7 @@ def _rounds(recomputed: Recomputation, slug: str) -> list[tuple[str, str | None,
         counted = past.counted(slug)
         if counted:
             combined = past.combined({m: past.list_of(slug, p) for m, (p, _) in counted.items()})
-            first, tied = combined[0]["id"], combined[0]["tied"]
-            level = past.certainty(slug).level(first, tied=tied)
-            rounds.append((day, past.wording(slug), first, level))
+            firsts = {entry["id"] for entry in combined if entry["place"] == 1}
+            level = past.certainty(slug).level(combined[0]["id"], tied=len(firsts) > 1)
+            rounds.append((day, past.wording(slug), firsts, level))
     return rounds

@@ -507,12 +507,15 @@ class Recomputation:
                 answers = [
                     poll for poll in polls if poll["pick"] is not None and _cell(poll) == key
                 ]
-                last_of_day = {poll["polledAt"][:10]: poll["id"] for poll in answers}
-                row = [
-                    (next(iter(self.list_of(slug, poll))), poll)
-                    for poll in answers
-                    if poll["id"] in last_of_day.values()
-                ]
+                row: list[tuple[str, Json]] = []
+                for poll in answers:  # of a day the newest, or the first of those that agree
+                    now = next(iter(self.list_of(slug, poll)))
+                    before, last = row[-1] if row else ("", poll)
+                    if row and last["polledAt"][:10] == poll["polledAt"][:10]:
+                        if (before, last["servedModel"]) == (now, poll["servedModel"]):
+                            continue
+                        row.pop()
+                    row.append((now, poll))
                 found |= self._changes_in(slug, key[0], row)
         return found
 

@@ -334,7 +334,8 @@ def test_a_renamed_assistant_is_not_asked_again(data: Path) -> None:
 
 def certainty(level: Level, **runs: int) -> Certainty:
     """A certainty of this level, where each assistant answered on so many days."""
-    return Certainty(level, sum(runs.values()), runs, "", "", {}, (), ())
+    answers = sum(runs.values())
+    return Certainty(level, answers, runs, "", "", {}, (), (), began_anew=False, ahead_of_first=())
 
 
 CERTAINTIES = {

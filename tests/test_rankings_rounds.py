@@ -15,7 +15,7 @@ def rounds(*polls: Poll) -> tuple[Round, ...]:
     board = board_of(polls)
     assert board
     last = board.rounds[-1]
-    assert (last.first, last.level) == (board.entries[0].product, board.certainty.level)
+    assert ([*last.winners], last.level) == (board.winners, board.certainty.level)
     return board.rounds
 
 

@@ -73,12 +73,14 @@ class Certainty(Struct, frozen=True):
     until: str
     renewed: Mapping[str, Renewal]
     contenders: tuple[ProductId, ...]
+    rivals: tuple[ProductId, ...]
+    began_anew: bool
     ahead_of_first: tuple[ProductId, ...]
 
     @property
     def is_asked_once(self) -> bool:
         """Return whether each assistant was asked once, and never before in another way."""
-        return self.answers == len(self.runs) and not self.renewed
+        return self.answers == len(self.runs) and not self.began_anew
 
     @property
     def leader(self) -> ProductId | None:
@@ -232,6 +234,7 @@ def assess(
 ) -> Certainty:
     """Return how sure a published #1 is, by the runs of the counted assistants."""
     comparison = Comparison(list(runs.values()), slugs)
+    contenders = comparison.contenders if comparison.is_measured else []
     dates = [day[0].polled_at[:10] for run in runs.values() for day in (run.days[0], run.days[-1])]
     return Certainty(
         level=comparison.level(first, tied=tied),
@@ -240,7 +243,11 @@ def assess(
         since=min(dates),
         until=max(dates),
         renewed={model: run.renewal for model, run in runs.items() if run.renewal},
-        contenders=tuple(comparison.contenders) if comparison.is_measured else (),
+        began_anew=any(run.before for run in runs.values()),
+        contenders=tuple(contenders),
+        # "Ahead" is not transitive: the #1 may be ahead of one that the leader is not ahead of.
+        rivals=tuple(p for p in contenders if p != first and not comparison.ahead_of(p))
+        or tuple(p for p in contenders if p != first and not comparison.is_ahead(first, p)),
         ahead_of_first=tuple(comparison.ahead_of(first)) if comparison.is_measured else (),
     )
 

@@ -62,8 +62,9 @@ def reigns_of(answers: Iterable[ResolvedAnswer]) -> list[list[Reign]]:
         key = answered.model, answered.question, answered.key.instrument
         day = answered.polled_at[:10]
         of_one = daily.setdefault(key, {})
-        of_one.pop(day, None)  # so that the newest of a day comes last
-        of_one[day] = answered
+        kept = of_one.pop(day, None)  # so that the newest of a day comes last
+        is_repeat = kept and (kept.first, kept.key) == (answered.first, answered.key)
+        of_one[day] = kept if kept and is_repeat else answered  # the id of a change stays
     return [
         [list(reign) for _, reign in itertools.groupby(of_one.values(), attrgetter("first"))]
         for of_one in daily.values()

@@ -55,11 +55,6 @@ class Round(Struct, frozen=True):
     level: Level
     leader_change: LeaderChange | None
 
-    @property
-    def first(self) -> ProductId:
-        """The #1; of those that are tied the first by slug."""
-        return self.winners[0]
-
 
 def replay_rounds(
     log: AnswerLog,
@@ -135,7 +130,7 @@ def track_record(categories: Iterable[Sequence[Round]], closed: str) -> TrackRec
     for rounds in categories:
         for one, following in pairwise(rounds):
             if following.date <= closed and one.question == following.question:
-                agreed.setdefault(one.level, []).append(one.first == following.first)
+                agreed.setdefault(one.level, []).append(one.winners == following.winners)
                 until = max(until, following.date)
     return TrackRecord(agreed, until)
 

@@ -206,7 +206,7 @@ def _certainty_clause(
         return f", {link} {over} {name(sure.ahead_of_first[0])} is ahead"
     if sure.level == "clear":
         return f", a clear lead {over}"
-    rivals = [name(product) for product in sure.contenders if product not in firsts]
+    rivals = [name(product) for product in sure.rivals if product not in firsts]
     return f", too close to call with {some(rivals)}" if rivals else f", too close to call {over}"
 
 
@@ -270,7 +270,7 @@ def _certainty_in_quote(board: Leaderboard, name: Name) -> str:
     """Return how sure the #1 was, as the end of a quote."""
     sure, firsts = board.certainty, board.winners
     over = f"over {plural(sure.answers, 'answer')}"
-    rivals = [name(product) for product in sure.contenders if product not in firsts]
+    rivals = [name(product) for product in sure.rivals if product not in firsts]
     if sure.level == "unmeasured":
         everybody = "each assistant" if len(firsts) > 1 else "each"
         once = f"; {everybody if len(sure.runs) > 1 else 'it'} was asked only once"
@@ -280,7 +280,7 @@ def _certainty_in_quote(board: Leaderboard, name: Name) -> str:
     if sure.level == "contradicted":
         return f", though {over} {name(sure.ahead_of_first[0])} came out ahead"
     if len(firsts) > 1:
-        return f"; {over} they could not be told apart"
+        return f"; {over} {'neither' if len(firsts) == BOTH else 'none'} led by more than chance"
     top, is_most_named = name(firsts[0]), board.votes[firsts[0]] == max(board.votes.values())
     if sure.level == "open":
         lead = "its lead" if is_most_named else f"the lead of {top}"
@@ -305,7 +305,7 @@ def product_verdict(
     tie = f", level with {some(tied_with)}," if tied_with else ""
     is_first = entry.product in board.winners
     sure = _certainty_clause(board, name, "each assistant") if is_first else ""
-    if entry.product in board.certainty.ahead_of_first:
+    if not is_first and entry.product in board.certainty.ahead_of_first:
         sure = ", though ahead of its #1 by more than chance over all comparable answers"
     also = f" and appears on {leaderboards} leaderboards" if leaderboards > 1 else ""
     because = f" — {_quoted(entry.reason)}" if entry.reason else ""
@@ -359,14 +359,14 @@ def certainty_sentence(board: Leaderboard, name: Name) -> str:
         )
     if sure.level == "clear":
         return f"Clear lead: {over} {tied[0]} is ahead of every other product by more than chance."
-    rivals = [name(product) for product in sure.contenders if product not in firsts]
+    rivals = [name(product) for product in sure.rivals if product not in firsts]
     return f"Too close to call: {over} {some([*tied, *rivals])} cannot be told apart."
 
 
 def _too_few(board: Leaderboard) -> str:
     """Return who has answered on too few days for anything to be measured."""
     sure = board.certainty
-    if not sure.renewed and max(sure.runs.values()) == 1:
+    if not sure.began_anew and max(sure.runs.values()) == 1:
         return "Asked only once." if sure.is_asked_once else "Asked on one day only."
     few = {model: days for model, days in sure.runs.items() if days < FEWEST_DAYS} or sure.runs
     groups: dict[tuple[int, str], list[str]] = {}

@@ -62,7 +62,7 @@ def answer_box(board: Leaderboard, view: View, day: str | None = None) -> dict[s
     counted = _counted_choices(board, view.snapshot, day)
     return {
         "sentence": _sentence(board, firsts, view.name, _when(board, day)),
-        "choices": [*counted, *_missing_choices(board, view.snapshot)],
+        "choices": [*counted, *_missing_choices(board, view.snapshot, day)],
         "first_places": [
             (products[product], numbers.get(product, 0), count)
             for product, count in firsts.most_common()
@@ -127,15 +127,15 @@ def _last_failure(slug: str, model: str, snapshot: Snapshot, day: str | None = N
     return "failed" if is_shown else None
 
 
-def _missing_choices(board: Leaderboard, snapshot: Snapshot) -> Iterator[Choices]:
+def _missing_choices(board: Leaderboard, snapshot: Snapshot, day: str | None) -> Iterator[Choices]:
     """Yield the rows of assistants that do not count, with the day of their last answer."""
     # Who has answered another wording has not answered this one.
-    latest = snapshot.aggregates[board.slug].wordings.latest.get(board.question, {})
+    latest = {a.model: a.polled_at for a in board.log if a.question == board.question}
     for model in board.missing:
         absence = "no answer yet"
-        if model in latest and latest[model].polled_at < board.newest:
-            absence = f"no answer since {day_in_words(latest[model].polled_at[:10])}"
-        elif _last_failure(board.slug, model, snapshot) == "withheld":
+        if model in latest:
+            absence = f"no answer since {day_in_words(latest[model][:10])}"
+        elif _last_failure(board.slug, model, snapshot, day) == "withheld":
             absence = "its answer is withheld"
         yield Choices(model, [], absence=absence)
 
@@ -213,17 +213,17 @@ def _contradicted(board: Leaderboard, firsts: Counter[ProductId], name: Name) ->
 
 def _rival(board: Leaderboard) -> ProductId:
     """Return the product that may as well be first: one of the latest answers, if any is."""
-    contenders = board.certainty.contenders
+    rivals = board.certainty.rivals
     # In the order of the published ranking, which the reader sees beside the sentence.
-    ranked = [entry.product for entry in board.entries if entry.product in contenders]
-    return next(p for p in (*ranked, *contenders) if p != board.entries[0].product)
+    ranked = [entry.product for entry in board.entries if entry.product in rivals]
+    return (*ranked, *rivals)[0]
 
 
 def _close(board: Leaderboard, firsts: Counter[ProductId], rival: ProductId, name: Name) -> str:
     """Return why a lead may be chance, however many first places there are."""
     scores = {entry.product: entry.score for entry in board.entries}
     first, sure = board.entries[0].product, board.certainty
-    others = [product for product in sure.contenders if product not in (first, rival)]
+    others = [product for product in sure.rivals if product != rival]
     lead = f"{name(first)} leads {name(rival)} by {scores[first]} points to {scores.get(rival, 0)}"
     is_level = scores[first] == scores.get(rival)
     if is_level:
@@ -267,7 +267,7 @@ def _tie(board: Leaderboard, firsts: Counter[ProductId], name: Name) -> str:
     counts = [firsts[product] for product in board.winners]
     if board.certainty.level == "unmeasured":
         return f"{score} points each. {_once(board)}"
-    others = [product for product in board.certainty.contenders if product not in board.winners]
+    others = [product for product in board.certainty.rivals if product not in board.winners]
     more = f" Ask again, and {_either(others, name)} may come first as well." if others else ""
     if len(set(counts)) == 1:
         often = f"each came first in {counts[0]} of the last {answers}"

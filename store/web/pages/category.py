@@ -39,7 +39,7 @@ def _basis(view: View, slug: str) -> tuple[Any, ...]:
 
 def _newest_day_if_behind(view: View, board: Leaderboard) -> str | None:
     """Return the newest day of the site, if a category's newest answer is far older."""
-    newest_day = as_of.newest_day(view.snapshot)
+    newest_day = view.snapshot.summary.last_answer[:10]
     behind = dt.date.fromisoformat(newest_day) - dt.date.fromisoformat(board.updated)
     return newest_day if behind.days > view.site.stale_after_days else None
 

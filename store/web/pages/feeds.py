@@ -93,7 +93,7 @@ def category_atom(view: View, query: CategoryFeedQuery) -> dict[str, Any]:
     board = lookup.board(view, query.slug)
     changes = view.snapshot.aggregates[board.slug].changes[::-1]
     return {
-        "id": identity("feed", board.slug),
+        "id": identity("feed", (*board.category.former_slugs, board.slug)[0]),
         "title": f"{board.category.title}: changes of a #1",
         "subtitle": f"When an assistant’s #1 becomes another product. “{board.question}”",
         "page": view.at.category_page(board.slug),

@@ -25,7 +25,10 @@ def home(view: View, query: Query) -> dict[str, Any]:  # noqa: ARG001
     """Show what is new, where assistants agree and where not."""
     summary = view.snapshot.summary
     ranked = summary.ranked
-    confirmed = (change for change in summary.changes if change.confirmed)
+    latest: dict[tuple[str, str], Change] = {}  # a later change ends what held
+    for change in summary.changes:
+        latest.setdefault((change.slug, change.model), change)
+    confirmed = (change for change in latest.values() if change.confirmed)
     by_category: dict[str, list[Change]] = {}
     for change in islice(confirmed, CHANGES):
         by_category.setdefault(change.slug, []).append(change)
@@ -71,7 +74,7 @@ def _overlap(board: Leaderboard) -> float:
 
 def _front_runners(board: Leaderboard, view: View) -> str:
     """Return who is first in a few words; all that cannot be told apart, or how many they are."""
-    contenders = [view.name(product) for product in board.certainty.contenders]
+    contenders = [view.name(board.entries[0].product), *map(view.name, board.certainty.rivals)]
     if len(board.winners) > 1:
         return listed([view.name(product) for product in board.winners])
     leader = view.name(board.entries[0].product)
@@ -94,7 +97,10 @@ def _findings(view: View) -> Iterator[tuple[str, str, str]]:
     if len(labels) >= MIN_CATEGORIES:
         share = labels.count("unanimous") / len(labels)
         assistants = number_in_words(len(view.snapshot.models))
-        rankings = f"In {share:.0%} of rankings all {assistants} assistants"
+        everybody = f"all {assistants} assistants"
+        if any(board.missing for board in summary.ranked):
+            everybody = "all assistants that answered"
+        rankings = f"In {share:.0%} of rankings {everybody}"
         yield _one_in(share), f"{rankings} name the same product first.", "labs/agreement-on-first"
     if summary.mean_repeats and summary.mean_repeats.n >= MIN_CATEGORIES:
         share = 1 - summary.mean_repeats.same_first

@@ -113,7 +113,7 @@ def error_page(view: View, refused: Refused) -> bytes:
 
 def _suggestions(refused: Refused, view: View) -> list[Suggestion]:
     """Return the categories or products that a mistyped path may have meant."""
-    kind, _, wanted = request.path.strip("/").rpartition("/")
+    kind, _, wanted = request.path.strip("/").removesuffix("/polls").rpartition("/")
     # Only what nobody knows was mistyped.
     if refused.code in ("no-answer-yet", "no-such-day", "unknown-experiment"):
         return []
