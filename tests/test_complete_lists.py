@@ -4,6 +4,8 @@ What a list leaves out on purpose stands here.
 """
 
 import json
+import re
+from http import HTTPStatus
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -127,3 +129,21 @@ def test_every_description_is_told_in_the_card() -> None:
     """Who opens the dataset's folder reads there which file is for which program."""
     card = (TEMPLATES / "dataset.md").read_text(encoding="utf-8")
     assert [n for n in manifest.DESCRIPTIONS if n != manifest.CARD and f"`{n}`" not in card] == []
+
+
+def test_errors_of_what_programs_read_are_problems(small: Flask) -> None:
+    """Only where people read is an error a page; all else is in ``routes.MACHINES``."""
+    client, shown = small.test_client(), set()
+    for rule in small.url_map.iter_rules():
+        if "GET" in (rule.methods or ()):
+            answer = client.get(re.sub("<[^>]*>", "nope", rule.rule))
+            if answer.status_code >= HTTPStatus.BAD_REQUEST and answer.mimetype == "text/html":
+                shown.add(rule.rule)
+    pages = (
+        "best/<slug>",
+        "labs/<slug>",
+        "topics/<slug>",
+        "product/<slug>",
+        "product/<slug>/polls",
+    )
+    assert shown == {f"/{path}" for path in pages}

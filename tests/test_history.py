@@ -115,6 +115,8 @@ class TestAppending:
         assert log.append(polls("C"), LATER, withheld={far.id})[0].polled_at == LATER
         log.path(SLUG).write_bytes(first + encode_line(far, far.polled_at)[1])
         assert log.append(polls("C"), LATER)[0].polled_at == far.polled_at
+        log.path(SLUG).write_bytes(encode_line(far, LATER)[1] + b"damaged\n")
+        assert log.append(polls("C"), NOW)[0].polled_at == LATER
 
     def test_no_id_is_written_twice(self, log: History) -> None:
         """The same answer within one second gets the next free one, in one append or in many."""

@@ -115,3 +115,9 @@ def plain(text: str) -> str:
 def test_a_number_in_prose_is_that_of_the_code(file: str, phrase: str) -> None:
     """Who changes a constant is led to every sentence that tells it."""
     assert plain(phrase) in plain((ROOT / file).read_text(encoding="utf-8"))
+
+
+def test_the_link_to_a_categorys_answers_asks_for_as_many_as_it_may() -> None:
+    """It stands in an attribute, which the list above does not see."""
+    page = (ROOT / "templates/category.html").read_text(encoding="utf-8")
+    assert f"format=csv&amp;limit={largest(queries.HistoryQuery)}" in page

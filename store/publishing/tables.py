@@ -191,7 +191,7 @@ def _track_record(snapshot: Snapshot) -> Iterator[Row]:
 
 
 LINE_TABLES: dict[str, Callable[[Line], Iterator[Row]]] = {"polls": _polls, "picks": _picks}
-"""The tables over lines of history, in Parquet alone, with the rows of a line, lists as in it."""
+"""Tables over lines of history, in Parquet alone: by name what yields the rows of a line."""
 SNAPSHOT_TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
     "answers": _answers,
     "categories": _categories,
@@ -202,7 +202,7 @@ SNAPSHOT_TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
     "rankings": _rankings,
     "track_record": _track_record,
 }
-"""The tables over the snapshot, in Parquet and CSV, with their rows."""
+"""Tables over the snapshot, in Parquet and CSV: by name what yields the rows."""
 BY_DAY = "rankings_by_day"
 """The table of rankings as of closed days, in Parquet alone: its rows need a category's polls."""
 ALL = msgspec.json.decode(

@@ -117,7 +117,7 @@ class Tree:
         return TreeManifest(files, redirects)
 
     def finish(self, manifest: TreeManifest) -> None:
-        """Write what tells of the files: the manifest, a map for nginx, digests."""
+        """Write the files that are no answers: the manifest, a map for nginx, digests."""
         moved = "".join(f'"{old}" "{new}";\n' for old, new in sorted(manifest.redirects.items()))
         self._place(TREE_MANIFEST, encode(manifest))
         self._place(REDIRECTS, moved.encode())

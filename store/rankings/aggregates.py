@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
+from sys import intern
 
 from msgspec import Struct
 
@@ -102,9 +103,8 @@ def gather(slug: str, category: Category, polls: Sequence[Poll], names: Names) -
         category=category,
         resolved=resolved,
         wordings=wordings,
-        log=AnswerLog.of(
-            answers
-        ),  # stays in memory, unlike the polls: for figures of `Leaderboard`
+        # Stays in memory, unlike the polls: for the figures of `Leaderboard`.
+        log=AnswerLog.of(answers),
         states=poll_states(polls),
         product_stats=_product_stats(slug, answers),
         changes=changes(slug, sequences),
@@ -126,7 +126,8 @@ def _resolved(
 
     It follows from spelling, category and files alone: past days are resolved in the same way.
     """
-    return {use: names.resolve(*use, category.nouns).product for use in spellings}
+    # One text for all categories; of history alone, which strangers cannot make grow.
+    return {use: intern(names.resolve(*use, category.nouns).product) for use in spellings}
 
 
 def _spellings(poll: Poll) -> Iterator[Spelling]:

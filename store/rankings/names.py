@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from sys import intern
 
 from msgspec import Struct
 from slugify import slugify
@@ -203,7 +202,7 @@ class Names:
         match tuple(self._by_domain.get(domain or "", ())):
             case (owner,) if not self.is_excluded(owner, name):
                 return Resolution(owner, "domain is the product")
-        return Resolution(intern(f"={own_key}"), "own name")  # one text for all categories
+        return Resolution(f"={own_key}", "own name")
 
     def _alike(self, name: str, own_key: str, nouns: tuple[str, ...]) -> set[str]:
         """Return the products whose names are this one but for a maker or the category's nouns."""

@@ -4,7 +4,8 @@
 one array, `query` interprets a query in it, `scoring` rates a title. A query is interpreted once
 per array; only titles with a posting are candidates, and only the likeliest of them are scored.
 Where no score is that of an exact match, `nearness` compares the query with all that is said of
-each category; a query without a sure hit is as sure as the bare name in it, if both find the same.
+each category; where a query has no sure hit, the bare name in it is searched, too, and its sureness
+counts if both find the same.
 
 Weights and thresholds are held to the judged queries in `tests/data/search`. Comments say what
 `tests/benchmarks/relevance.py` gives for another value; with these, 663 of 694 first hits
@@ -61,7 +62,7 @@ At 2 to find, 97 more of 319 everyday negatives are answered; at 4, 6 of 99 need
 to be likely, 15 more negatives are called likely; at 5, 15 needs fewer.
 """
 MIN_LEAD = 1.3
-"""Least ratio of a likely match to the next category. At 1.1, 14 more, 2 of them wrong."""
+"""Least ratio of a likely match to the next category. At 1.1, 14 more are likely, 2 wrongly."""
 DEMOTED_KEYWORDS_FROM, DEMOTED_OTHERS_FROM = 0.6, 0.78
 """Scores, of keywords and of other queries, from which a hit is brought below likely if another
 title may be meant as well.

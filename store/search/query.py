@@ -61,7 +61,7 @@ class Match(Struct, frozen=True, gc=False):
 class ParsedQuery(NamedTuple):
     """A query interpreted in one index.
 
-    `weights` (0..1) are its words' idf there, `weight` their sum. That of `fillers` is reduced;
+    `weights` (0..1) are its words' idf there, `weight` their sum. `fillers` weigh less;
     `filler_matches`, those of fillers, make no candidates. `of_things` if the titles name things
     and not brands. `head` is the position of the head noun of keywords, which says what is asked
     for. Sentences and names have none. `bare` are the positions of words used like names, `nouns`

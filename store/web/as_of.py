@@ -84,7 +84,7 @@ def _polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[
 def leaderboard(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> Leaderboard | None:
     """Return the ranking of a category as of a UTC day; ``None`` if no answer counted then.
 
-    It reads the history file; a present verdict, which must not, has past days in
+    It reads the history file. Today's verdict must not: it takes earlier days from
     ``Leaderboard.log``.
 
     Raises:

@@ -76,15 +76,16 @@ def endpoint(  # noqa: PLR0913 - each is a fact of its own
     """
 
     def decorate(function: Callable[[View, Any], Any]) -> Endpoint:
-        hints = get_type_hints(function)  # annotations say what documentation would say again
+        hints = get_type_hints(function)  # types are stated once, in annotations
         returned = hints["return"]
-        # A result wraps what the document describes.
+        # The OpenAPI document describes what a result wraps.
         shape = get_args(returned)[0] if get_origin(returned) is Result else returned
         summary, _, description = (inspect.getdoc(function) or "").partition("\n\n")
 
         def encode(view: View, query: Any, value: Any) -> Body:
             result = value if isinstance(value, Result) else Result(value)
             type_ = MEDIA_TYPES.get(getattr(query, "format", "json"), JSON)
+            # All headers that an endpoint gives its answers, whatever their format.
             headers = {
                 "Content-Type": type_ if media_type == JSON else media_type,
                 "Link": view.link(page(view, query), result.following),

@@ -224,6 +224,7 @@ class HistoryCall(Query, frozen=True, kw_only=True):
 
     slug: LooseSlug
     model: Annotated[str | None, doc("Only this assistant's polls.")] = None
+    # Far fewer than by JSON: a model reads the whole answer, and a record is about 2 KB.
     limit: Annotated[int, doc("Polls at most.", ge=1, le=50)] = 5
     before: Annotated[PollId | None, doc("Only older polls: pass nextBefore to go on.")] = None
 

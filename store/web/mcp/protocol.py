@@ -70,7 +70,7 @@ class Message(Struct, frozen=True):
 
 
 class Server(Struct, frozen=True):
-    """A server: ``info`` has name, title and version, ``tools`` encodes the list of tools.
+    """A server: ``info`` has name, title and version, ``tools`` returns the encoded list.
 
     ``instructions`` say what a model should know before it calls a tool. ``call`` returns the
     result of a tool, a failure included; ``None`` for an unknown tool.
@@ -133,7 +133,7 @@ def read(body: bytes) -> Message | None:
 
 
 def is_modern(message: Message, headers: Headers) -> bool:
-    """Return whether a request speaks 2026-07-28 or later; ``initialize`` alone never does."""
+    """Return whether a request speaks 2026-07-28 or later; ``initialize`` never does."""
     version = headers.get(VERSION_HEADER)
     names_modern = version is not None and version not in HANDSHAKE
     return VERSION_KEY in message.meta or (names_modern and message.method != "initialize")

@@ -78,7 +78,7 @@ def call(name: str, view: View, arguments: Mapping[str, Any]) -> dict[str, Any] 
         return None
     given = {name: value for name, value in arguments.items() if value is not None}
     for other in ALIASES.keys() & given.keys():
-        given.setdefault(ALIASES[other], given.pop(other))  # with both, its own name counts
+        given.setdefault(ALIASES[other], given.pop(other))  # if both are given, its own name counts
     try:
         lookup.check_history(view.snapshot)
         query = queries.from_call(tool.query, given)

@@ -87,14 +87,14 @@ def _route(
     )
 
 
-def is_for_people(given: Request, pages: Container[str]) -> bool:
-    """Return whether an error belongs to one of our pages, or a browser asks for something unknown.
+def is_for_people(given: Request, routes: Container[str]) -> bool:
+    """Return whether an error is a page: at an address of ours, or one that a browser asks for.
 
     No cache keeps an error, so this may depend on what is accepted.
     """
     if given.path.startswith(MACHINES):
         return False
-    return given.endpoint in pages or "text/html" in given.headers.get("Accept", "")
+    return given.endpoint in routes or "text/html" in given.headers.get("Accept", "")
 
 
 def error_page(view: View, refused: Refused) -> bytes:
