@@ -93,13 +93,8 @@ def methodology(view: View, query: Query) -> dict[str, Any]:
         "labels": {label: labels.count(label) for label in ("unanimous", "majority", "split")},
         "tied": sum(any(entry.tied for entry in board.entries) for board in leaderboards),
         "stale": sum(answer.stale for board in leaderboards for answer in board.counted),
-        "polls": sum(len(poll_index.models) for poll_index in snapshot.poll_indexes.values()),
-        "failed": sum(
-            n
-            for index in snapshot.poll_indexes.values()
-            for (_, outcome), n in index.outcomes.items()
-            if outcome != "answered"
-        ),
+        "polls": sum(len(index.models) for index in snapshot.poll_indexes.values()),
+        "withheld": sum(len(index.withheld) for index in snapshot.poll_indexes.values()),
         "instruments": listings.get_instruments(view, query).instruments,
         "confirmed": sum(change.confirmed for change in snapshot.summary.changes),
         "record": track_record_sentence(snapshot.summary.track_record),
