@@ -145,6 +145,7 @@ KINDS = {
     "too close to call, others named first": "YX XYZ YXZ · YXZ XYZ XYZ · XZ YXZ XYZ · ZX XYZ XYZ",
     "too close to call, as many points, others named first": "YX XY YX XY · YX XY XY YX · "
     "ZVWX YX XY XY",
+    "too close to call, with one contender behind": f"{'YX ' * 5}{'Z ' * 5} · {'ZX ' * 10}",
     "clear lead": " · ".join(["X X X X X"] * 4),
     "clear lead, others named first": " · ".join(
         [f"{newest} {'XYZ ' * 20}" for newest in ("YX", "YX", "XZ", "ZX")]
@@ -188,6 +189,8 @@ V1, OLD_WAY = {"served_model": "v1"}, {"instrument": "0" * 12}
         (V1, {"served_model": "v2"}, "A and B on one each since their versions changed"),
         (OLD_WAY, {"instrument": "1" * 12}, "A on one since the way of asking changed; B on two"),
         ({}, OLD_WAY, "A on one since it is recorded how it is asked; B on two"),
+        ({}, V1, "A and B on one each"),
+        (V1, {}, "A and B on one each"),
         ({"question": "Which?"}, {}, "A and B on one each since the question changed"),
     ],
 )
@@ -215,6 +218,10 @@ def test_of_products_tied_at_the_top_the_first_by_name_has_the_level() -> None:
     assert {entry.tied for entry in found.entries[:2]} == {True}
     assert found.entries[0].product == "=x"
     assert (found.certainty.level, found.certainty.ahead_of_first) == ("contradicted", ("=y",))
+    verdict = sentences.product_verdict(
+        found, found.entries[1], name_of, site="Test", leaderboards=1, source="here"
+    )
+    assert "#1 of 3, level with X, for CRM software on Test, though over 22 answers Y is" in verdict
 
 
 def test_an_own_maker_is_compared_with_the_assistants_of_others() -> None:

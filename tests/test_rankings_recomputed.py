@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
@@ -21,6 +22,7 @@ from builders import (
     failed,
     line_of,
     prepared,
+    view_of,
     withhold,
     write_data,
     write_json,
@@ -31,9 +33,11 @@ from flask.testing import FlaskClient
 from lab_figures import by_rule, noise, record, standing
 from recomputation import Recomputation
 
+from store.rankings import sentences
 from store.rankings.experiments import Experiment
 from store.records import Poll
 from store.web import as_of
+from store.web.pages.answer_box import answer_box
 
 WORLDS = ("shipped", "odd names", "odd times", "repeats")
 
@@ -470,6 +474,33 @@ def test_the_experiments_are_as_recomputed(world: World) -> None:
     lasts = shown["how-long-a-first-place-lasts"]
     labels = [bar.label for bar in lasts.bars]
     _hold_chart(lasts, dict(zip(labels, standing(world.recomputed), strict=True)))
+
+
+@pytest.mark.parametrize("world", ["shipped", "repeats"], indirect=True)
+def test_only_what_may_be_first_is_too_close_to_call(world: World) -> None:
+    """Beside the #1 no product is named whose range begins after 1, unless the #1 leads them all.
+
+    "Ahead" is not transitive: the leader may not be ahead of a product that others are ahead of.
+    """
+    view = view_of(world.client.application.extensions["store"].snapshot)
+    boards = [b for b in view.snapshot.leaderboards.values() if b.certainty.level == "open"]
+    assert boards
+    for board in boards:
+        first, contenders = board.winners[0], board.certainty.contenders
+        rivals = [p for p in contenders if p != first and board.ranges[p][0] == 1]
+        if len(board.winners) > 1 or not rivals:
+            continue
+        named, behind = ([view.name(p) for p in own] for own in (rivals, {*contenders} - {*rivals}))
+        body = json.loads(world.verdicts[f"best/{board.slug}.json"])
+        assert f", too close to call with {sentences.some(named)}." in body["verdict"]
+        together = sentences.some([view.name(first), *named])
+        assert f" {together} cannot be told apart." in body["certainty"]["sentence"]
+        assert re.search(
+            rf"(over|before) {re.escape(sentences.some(named))} (was|\()", body["quote"]
+        )
+        said = answer_box(board, view)["sentence"]
+        assert not [n for n in behind if n != view.name(first) and f" {n} may" in said], board.slug
+        assert not [n for n in behind if f"{n} or " in said], board.slug
 
 
 @pytest.mark.parametrize("world", ["repeats"], indirect=True)

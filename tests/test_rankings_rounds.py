@@ -75,3 +75,16 @@ def test_our_record_compares_closed_rounds_of_one_question() -> None:
         {"open": [True], "clear": [False]}, "2026-09-03"
     )
     assert track_record([category_rounds], "") == TrackRecord({}, "")
+
+
+@pytest.mark.parametrize(
+    ("firsts", "agreed"),
+    [("X XY", False), ("Y XY", False), ("XY X", False), ("XY Y", False), ("XY XY", True)],
+)
+def test_a_tie_agrees_with_the_same_tie_alone(firsts: str, *, agreed: bool) -> None:
+    """Whichever of its products comes first by name."""
+    tie = [
+        Round(f"2026-09-0{day}", "What?", {}, tuple(map(ProductId, winners)), "clear", None)
+        for day, winners in enumerate(firsts.split(), 1)
+    ]
+    assert track_record([tie], "2026-09-30").agreed == {"clear": [agreed]}

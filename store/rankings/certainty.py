@@ -60,10 +60,11 @@ class Certainty(Struct, frozen=True):
     """The certainty of a ranking's first place.
 
     ``answers`` is the number of answers in all runs, ``runs`` of days in each, ``since`` and
-    ``until`` the UTC dates of the first and the last. ``renewed`` says why a run began anew, by
-    assistant. ``contenders`` are the product with most mean points and those that it is not ahead
-    of, ``ahead_of_first`` the products ahead of the published #1. Both are sorted by mean points,
-    most first, and empty while the level is ``unmeasured``.
+    ``until`` the UTC dates of the first and the last. ``began_anew`` if any run did, ``renewed``
+    says why, by assistant, where that is known. ``contenders`` are the product with most mean
+    points and those that it is not ahead of; ``rivals`` those that may be first in place of the
+    published #1; ``ahead_of_first`` the products ahead of it. All are sorted by mean points, most
+    first, and empty while the level is ``unmeasured``.
     """
 
     level: Level

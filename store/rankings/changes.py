@@ -2,7 +2,8 @@
 
 Works on products, not spellings, so that a renamed or merged product is no change; one sequence
 is one model's answers to one wording, asked with one instrument. Of the answers that it gave on one
-UTC day only the newest counts, so that asking twice confirms nothing.
+UTC day only the newest counts, so that asking twice confirms nothing; it is told by the first of
+those in a row that agree with it, which has the id of a change for ever.
 """
 
 import itertools
@@ -62,9 +63,9 @@ def reigns_of(answers: Iterable[ResolvedAnswer]) -> list[list[Reign]]:
         key = answered.model, answered.question, answered.key.instrument
         day = answered.polled_at[:10]
         of_one = daily.setdefault(key, {})
-        kept = of_one.pop(day, None)  # so that the newest of a day comes last
-        is_repeat = kept and (kept.first, kept.key) == (answered.first, answered.key)
-        of_one[day] = kept if kept and is_repeat else answered  # the id of a change stays
+        earlier = of_one.pop(day, answered)  # so that the newest of a day comes last
+        is_repeat = (earlier.first, earlier.key) == (answered.first, answered.key)
+        of_one[day] = earlier if is_repeat else answered  # the id of a change stays
     return [
         [list(reign) for _, reign in itertools.groupby(of_one.values(), attrgetter("first"))]
         for of_one in daily.values()
