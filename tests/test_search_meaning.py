@@ -228,6 +228,26 @@ def test_a_model_that_fails_costs_no_search(data: Path, caplog: pytest.LogCaptur
     assert caplog.records[-1].exc_info
 
 
+def test_a_thread_that_cannot_start_is_tried_again(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a limit of tasks words answer and health says so; a later search reads the model."""
+    encode(data)
+    app = app_over(data)
+    client = app.test_client()
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", refuse)
+        assert related(client) == BY_WORDS
+    assert "the sentence model failed; the log says why" in health(app)[1][0]
+    assert not is_kept(client)
+    settle()
+    assert (related(client), health(app)) == (BY_MODEL, ("ok", []))
+
+
 def test_nothing_is_begun_where_nobody_wants_it(data: Path) -> None:
     """Without the extra and without vectors no thread starts, and nobody hears of it."""
     SmallModel.made_by = ""

@@ -1,6 +1,7 @@
 """Rankings as of a past day are what ranking only the polls up to its end gives."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -202,6 +203,30 @@ def test_a_day_without_a_ranking_says_which_has_one(
     answer = small.test_client().get(f"{path}?asOf={day}", headers={"Accept": "application/json"})
     assert answer.status_code == status
     assert says in answer.text
+
+
+def test_a_past_day_tells_the_absence_of_its_own_day(tmp_path: Path) -> None:
+    """Who had answered, and whose answer was withheld, whatever they answered since."""
+    days = {"2026-01-05": "ABD", "2026-05-05": "A", "2026-06-05": "ABCD", "2026-10-05": "A"}
+    polls = [answered(m, ["x"], f"{day}T06:00:00Z") for day, models in days.items() for m in models]
+    data = write_data(tmp_path, polls=polls)
+    close_days(data, "2026-10-06")
+    withhold(data, polls[2].id, *(poll.id for poll in polls if poll.model == "C"))
+    client = app_over(data).test_client()
+    since, none, withheld = "no answer since {}", "no answer yet", "its answer is withheld"
+    for day, absences in (
+        ("2026-01-05", {"C": none, "D": withheld}),
+        ("2026-05-05", {"B": since.format("5 January 2026"), "C": none, "D": withheld}),
+        ("2026-06-05", {"C": withheld}),
+        (
+            "2026-10-05",
+            {"B": since.format("5 June 2026"), "C": withheld, "D": since.format("5 June 2026")},
+        ),
+    ):
+        page = client.get(f"/best/crm-software?asOf={day}").text
+        rows = re.findall(r'<th scope="row">(.)</th>.*?<td>([^<]*)</td></tr>', page)
+        assert {model: absence for model, absence in rows if absence} == absences, day
+        assert "polls answered, " not in page
 
 
 def test_a_past_day_follows_curation_withholding_and_new_polls(tmp_path: Path) -> None:

@@ -291,6 +291,9 @@ def test_before_the_first_answer_nothing_is_new(tmp_path: Path) -> None:
     answer = used(client, SEARCH, q="what changed in the last 12 months?")
     assert answer["structuredContent"]["changes"] == []
     assert "of 0 changes" not in answer["content"][0]["text"]
+    since = text_of(client, SEARCH, q="what changed since 2026-01-01?")
+    assert "No assistant changed its first place." in since
+    assert "not understood" not in since
 
 
 def first_places_in(body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -302,14 +305,14 @@ def first_places_in(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_first_places_that_changed_are_told_with_their_level(client: FlaskClient) -> None:
-    """By chance or not; with the day of the last answer."""
+    """By chance or not; with the day of the last poll."""
     body = client.get("/api/v1/changes.json").get_json()
     text = text_of(client, SEARCH, q="what changed?")
     assert body["firstPlaces"]
     for one in body["firstPlaces"][:20]:
         told = f"{one['title']}: {one['to']} now, {one['from']} before (level {one['level']})."
         assert told in text
-    assert f"The last answer is of {body['lastChecked'][:10]}." in text
+    assert f"The last poll is of {body['lastChecked'][:10]}." in text
 
 
 def test_categories_are_listed_by_level_and_tie(client: FlaskClient) -> None:
@@ -549,6 +552,7 @@ PART = {"topic": "apps", "part": "privacy-and-security"}
         (BEST, MAIL, "The newest poll of Model C failed; the answer before it counts."),
         (PRODUCT, ZAMPINO, "#2 of 6 for dog food on Consensus Sample, though ahead of its #1 by"),
         (PRODUCT, ZAMPINO, "#1 by more than chance over all comparable answers"),
+        (BEST, {**DOG_FOOD, "asOf": "2026-10-26"}, "is confirmed is told as of now:\n2026-10-"),
         (LIST, PART, "Best password manager (slug password-manager, level clear): Gantora"),
         (LIST, {"q": "zzz"}, "call search_best"),
         (LIST, {"offset": 2_000}, "begin at offset 0"),

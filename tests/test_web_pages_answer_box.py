@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from builders import answered, app_over, failed, write_data, write_json
+from builders import answered, app_over, client_over, failed, write_data, write_json
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -102,6 +102,18 @@ def test_a_level_is_told_in_words(
     assert sentence in text
 
 
+def test_answers_of_another_version_are_answers(tmp_path: Path) -> None:
+    """Where a provider began to name it, two days are not all on which there were answers."""
+    polls = [
+        answered(model, ["X"], f"2026-10-0{day}T06:00:00Z", served_model="v1" if day > 1 else None)
+        for day in (1, 2, 3)
+        for model in "AB"
+    ]
+    client = client_over(write_data(tmp_path, models="AB", polls=polls))
+    told = "Asked on too few days to tell: A and B on two each."
+    assert told in text_of(client, "/best/crm-software")
+
+
 def test_now_is_said_of_nothing_but_now(reader: FlaskClient, tmp_path: Path) -> None:
     """Of a past day it was then; with an answer that is weeks old it is the latest answers."""
     assert "assistants named it first. It came first" in text_of(
@@ -170,6 +182,39 @@ def test_home_shows_where_they_agree_and_where_not(reader: FlaskClient) -> None:
     assert "/best/clear" in agree
     assert "/best/tied" in differ
     assert "/best/clear" not in differ
+
+
+@pytest.mark.parametrize(
+    ("models", "everybody"),
+    [("ABCD", "all four assistants"), ("ABCDE", "all assistants that answered")],
+)
+def test_home_counts_who_answered(tmp_path: Path, models: str, everybody: str) -> None:
+    """An assistant that never did agrees with nobody."""
+    slugs = [f"c{number}" for number in range(10)]
+    polls = [answered(model, ["x"], slug=slug) for slug in slugs for model in "ABCD"]
+    titles = {slug: {"title": f"Best {slug}"} for slug in slugs}
+    client = client_over(write_data(tmp_path, categories=titles, models=models, polls=polls))
+    assert f"In 100% of rankings {everybody} name the same product first." in text_of(client, "/")
+
+
+@pytest.mark.parametrize(("firsts", "held"), [("XYY", "Y"), ("XYYZ", None), ("XYYZZ", "Z")])
+def test_home_tells_no_change_that_a_later_one_ended(
+    tmp_path: Path, firsts: str, held: str | None
+) -> None:
+    """Confirmed it holds as long as the assistant has named nothing else since."""
+    polls = weekly("crm-software", [[first] for first in firsts])
+    home = text_of(client_over(write_data(tmp_path, models="A", polls=polls)), "/")
+    changes = re.findall(r"A : ([XYZ]) since", home)
+    assert changes == ([held] if held else [])
+
+
+def test_a_topic_tells_how_many_share_a_first_place(tmp_path: Path) -> None:
+    """Three are named of four."""
+    part = {"slug": "p", "title": "P", "categories": ["crm-software"]}
+    write_data(tmp_path, polls=weekly("crm-software", [["X", "Y", "Z", "W"]]))
+    topics = [{"slug": "one", "title": "One", "parts": [part]}]
+    write_json(tmp_path / "topics.json", {"version": 1, "topics": topics})
+    assert "W and X and Y and 1 more · a tie" in text_of(client_over(tmp_path), "/topics/one")
 
 
 def test_topics_stand_in_their_groups_on_the_home_page(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from builders import answered, app_over, failed, write_data
+from builders import answered, app_over, client_over, failed, write_data
 from flask import Flask
 
 from store.records import Poll
@@ -69,6 +69,19 @@ def test_ids_outlive_a_move_and_a_rename(tmp_path: Path) -> None:
     product = {"better-name": {"name": "Better Name", "aliases": ["x"]}}
     moved = write_data(tmp_path / "b", polls=POLLS, products=product, name="Other")
     assert ids(moved, "/feeds/changes.atom", base_url="https://else.example") == before
+
+
+def test_the_id_of_a_feed_outlives_a_rename(tmp_path: Path) -> None:
+    """Who reads on behind the redirect reads the same feed, however often its slug changes."""
+    slugs = ("crm", "crm-tools", "crm-software")
+    identities = set()
+    for n, slug in enumerate(slugs):
+        renamed = {slug: {"title": "Best CRM", "former_slugs": slugs[:n]}}
+        polls = [answered("A", ["x"], slug="crm")]
+        data = write_data(tmp_path / slug, categories=renamed, polls=polls)
+        feed = ET.fromstring(client_over(data).get(f"/feeds/best/{slug}.atom").data)  # noqa: S314 - our own
+        identities.add(feed.findtext(f"{ATOM}id"))
+    assert len(identities) == 1
 
 
 @pytest.mark.parametrize("path", ["/feeds/changes.atom", "/feeds/best/crm-software.atom"])

@@ -13,12 +13,15 @@ from builders import (
     app_over,
     append,
     client_over,
+    close_days,
+    failed,
     withhold,
     write_data,
     write_json,
 )
 from flask import Flask
 from flask.testing import FlaskClient
+from mcp_rankings import text_of
 from small_world import PAGES, TEXTS, write_small_world
 
 from store.web.errors import CODES
@@ -133,6 +136,18 @@ def test_a_category_that_nobody_has_answered_for_long_says_so(directory: Path) -
     assert "No assistant has answered this" not in client.get("/best/tea-kettle").text
 
 
+def test_failed_polls_are_told_as_no_answers(tmp_path: Path) -> None:
+    """The newest answer is the newest answer, however long all polls have failed since."""
+    polls = [answered("A", ["x"], "2026-10-01T06:00:00Z"), failed("A", at="2026-11-20T06:00:00Z")]
+    client = client_over(write_data(tmp_path, polls=polls))
+    page = client.get("/best/crm-software").text
+    assert "No assistant has answered this since" not in page
+    assert 'last answered <time datetime="2026-10-01T06:00:00Z">' in page
+    assert 'last answer <time datetime="2026-10-01T06:00:00Z">' in client.get("/changes").text
+    assert "the newest at 2026-10-01T06:00:00Z." in client.get("/api/v1/README.md").text
+    assert "The last poll is of 2026-11-20." in text_of(client, "search_best", q="what changed?")
+
+
 def test_a_category_without_a_poll_says_so(reader: FlaskClient) -> None:
     """Not yet ranked is 404 with a sentence, not an empty ranking."""
     answer = reader.get("/best/unpolled")
@@ -161,6 +176,13 @@ def test_an_error_page_helps(reader: FlaskClient, path: str, status: int, said: 
     assert said in answer.text
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
+
+
+def test_the_end_of_a_path_is_no_name(client: FlaskClient) -> None:
+    """By the polls of a product that nobody knows no employee software is meant."""
+    page = client.get("/product/zzzzzzzz/polls", headers={"Accept": "text/html"})
+    assert page.status_code == 404
+    assert "Perhaps you meant" not in page.text
 
 
 def test_an_error_page_keeps_the_headers_of_the_refusal(reader: FlaskClient) -> None:
@@ -256,15 +278,44 @@ def test_docs_show_every_endpoint_with_calls(reader: FlaskClient) -> None:
     assert text.count("urlopen(") == text.count("await fetch(") == len(paths)
 
 
-def test_pages_stand_before_the_first_poll(tmp_path: Path) -> None:
-    """A new service with no poll has every general page, feed and crawler's file."""
-    client = client_over(write_data(tmp_path))
+@pytest.mark.parametrize("days", [7, 3_650])
+def test_pages_stand_before_the_first_poll(tmp_path: Path, days: int) -> None:
+    """A new service with no poll has every general page, feed and file; no day is made up."""
+    client = client_over(write_data(tmp_path, poll_every_days=days))
     for path in (
         "/", "/search", "/search?q=crm", "/changes", "/mentions", "/labs", "/methodology", "/docs",
         "/topics", "/models", "/compare", *TEXTS[:6],
+        *[f"/api/v1/{name}" for name in ("changes.json", "openapi.json", "README.md")],
     ):  # fmt: skip
         assert client.get(path).status_code == 200, path
     assert "No topics have been written" in client.get("/topics").text
+    assert "<time" not in client.get("/changes").text
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/mentions", ">named in neither week where both were asked</span>"),
+        ("/methodology", "<dt>of them failed</dt><dd>1</dd>"),
+        ("/methodology", "kept like any other (1 of 9 so far)"),
+        ("/models", "Former. Their answers stay in the history, changes and mentions; no ranking"),
+        ("/best/crm-software", "withdraw an answer or no longer count an assistant"),
+        ("/best/crm-software?asOf=2026-10-12", "product names, of the assistants asked today."),
+        ("/changes?since=2026-10-05", "<p>Nothing was ranked before that day, so no #1 can be"),
+    ],
+)
+def test_a_page_says_what_its_figures_count(tmp_path: Path, path: str, told: str) -> None:
+    """Withheld is not failed, not named is not unasked, no longer asked counts in some."""
+    weeks = [f"2026-10-{day:02}T06:00:00Z" for day in (5, 12, 19, 26)]
+    polls = [
+        answered(model, ["x"] if week < weeks[2] else ["y"], week)
+        for week in weeks
+        for model in ("A", "Former")
+    ]
+    data = write_data(tmp_path, models="A", polls=[*polls, failed("A", at="2026-10-27T06:00:00Z")])
+    close_days(data)
+    client = client_over(withhold(data, polls[-1].id).parent)
+    assert told in client.get(path).text
 
 
 @pytest.mark.parametrize("path", ["/best/crm-software", "/product/x", "/compare?a=x&b=y"])

@@ -61,6 +61,19 @@ def loss_after(snapshot: Snapshot, slug: str, day: str) -> LedgerEntry | None:
     return next((entry for entry in entries if day < entry.day), None)
 
 
+def positions_until(snapshot: Snapshot, slug: str, day: str) -> Sequence[int]:
+    """Return the positions of a category's polls that were there when a UTC day closed.
+
+    Of an open day they are all positions: only the times of polls decide there.
+    """
+    index, ledger = snapshot.poll_indexes[slug], snapshot.ledger
+    positions = range(len(index.models))
+    if not is_final(snapshot, day):
+        return positions
+    ends = [ledger.lines_on(file, day) for file in index.files]
+    return [i for i in positions if index.line[i] <= ends[index.file[i]]]
+
+
 def _polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[Poll]:
     """Return a category's polls that count and were there at the end of a day, oldest first.
 
@@ -70,12 +83,8 @@ def _polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[
     Raises:
         HistoryError: ``lines`` cannot read a file just now.
     """
-    index, ledger = snapshot.poll_indexes[slug], snapshot.ledger
-    positions = [i for i in range(len(index.models)) if i not in index.withheld]
-    is_closed = is_final(snapshot, day)  # then the ledger decides, else the times of polls
-    if is_closed:
-        ends = [ledger.lines_on(file, day) for file in index.files]
-        positions = [i for i in positions if index.line[i] <= ends[index.file[i]]]
+    index, is_closed = snapshot.poll_indexes[slug], is_final(snapshot, day)
+    positions = [i for i in positions_until(snapshot, slug, day) if i not in index.withheld]
     polls = map(POLL_DECODER.decode, lines(index, positions))
     present = (poll for poll in polls if is_closed or poll.polled_at[:10] <= day)
     return under_present_names(present, snapshot.catalogue.former_names)

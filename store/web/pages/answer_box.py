@@ -23,6 +23,7 @@ from store.rankings.sentences import (
     some,
 )
 from store.snapshot import Snapshot
+from store.web import as_of
 from store.web.view import View
 
 NOTABLE = 0.1
@@ -118,13 +119,21 @@ def _counted_choices(board: Leaderboard, snapshot: Snapshot, day: str | None) ->
 
 def _last_failure(slug: str, model: str, snapshot: Snapshot, day: str | None = None) -> str | None:
     """Return what became of the newest poll of an assistant, if it brought no answer."""
-    index = snapshot.poll_indexes[slug]
-    # States leave withheld polls out; only the lines still show that one was made.
-    if day is None and not index.withheld.keys().isdisjoint(index.newest(model, 1)):
+    if day is None and _is_withheld(slug, model, snapshot):
         return "withheld"
     state = snapshot.aggregates[slug].states.get(model)
     is_shown = state and state.failure and state.polled_at[:10] <= (day or state.polled_at)
     return "failed" if is_shown else None
+
+
+def _is_withheld(slug: str, model: str, snapshot: Snapshot, day: str | None = None) -> bool:
+    """Return whether the newest poll of an assistant, up to a UTC day if given, is withheld."""
+    # States leave withheld polls out; only the lines still show that one was made.
+    index = snapshot.poll_indexes[slug]
+    if not index.withheld:
+        return False
+    positions = as_of.positions_until(snapshot, slug, day) if day else range(len(index.models))
+    return next((i in index.withheld for i in positions[::-1] if index.models[i] == model), False)
 
 
 def _missing_choices(board: Leaderboard, snapshot: Snapshot, day: str | None) -> Iterator[Choices]:
@@ -135,7 +144,7 @@ def _missing_choices(board: Leaderboard, snapshot: Snapshot, day: str | None) ->
         absence = "no answer yet"
         if model in latest:
             absence = f"no answer since {day_in_words(latest[model][:10])}"
-        elif _last_failure(board.slug, model, snapshot, day) == "withheld":
+        elif _is_withheld(board.slug, model, snapshot, day):
             absence = "its answer is withheld"
         yield Choices(model, [], absence=absence)
 
@@ -294,7 +303,7 @@ def _votes(board: Leaderboard, when: str) -> str:
 def _once(board: Leaderboard) -> str:
     """Return why nothing can be told yet."""
     days = set(board.certainty.runs.values())
-    if len(days) == 1 and not board.certainty.renewed and days != {1}:
+    if len(days) == 1 and not board.certainty.began_anew and days != {1}:
         on = number_in_words(days.pop())
         return f"Each assistant has answered on only {on} days, too few to tell a lead from chance."
     if not board.certainty.is_asked_once:
