@@ -12,7 +12,7 @@ from store import cli, monitoring
 from store.files import Catalogue, DataDirectoryError
 from store.history import HistoryError
 from store.search.meaning import Meaning
-from store.settings import NOT_THE_SAMPLE, Settings, SettingsError
+from store.settings import Settings, SettingsError
 from store.store import Store, Watcher
 from store.web import hosts, service
 
@@ -42,9 +42,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     cli.register(app)
     # A command reads the data itself, as far as it needs it.
     if run or _is_server(settings):
-        if settings.poll_enabled and not settings.has_own_data:
-            raise click.ClickException(f"POLL_ENABLED is 1, but {NOT_THE_SAMPLE}.")
-        _open(store)
+        _open(store, settings)
         if not settings.address(store.snapshot.catalogue.site.base_url):
             log.warning("BASE_URL is not set: published addresses begin with %s", reached_at)
         if run:
@@ -76,11 +74,12 @@ def _settings() -> Settings:
         raise click.ClickException(str(error)) from None
 
 
-def _open(store: Store) -> None:
+def _open(store: Store, settings: Settings) -> None:
     """Read the data now, so that a mistake shows at the start and no request waits."""
     try:
+        settings.check_schedule()
         store.reload()
-    except (DataDirectoryError, HistoryError) as error:
+    except (DataDirectoryError, HistoryError, SettingsError) as error:
         raise click.ClickException(str(error)) from None
 
 

@@ -84,7 +84,9 @@ def on_starting(server: Any) -> None:
     server.notify_socket = os.environ.pop("NOTIFY_SOCKET", None)
     try:
         _read_dotenv()
-        Files(Settings.from_env().data_dir).scan().check_governing()
+        settings = Settings.from_env()
+        settings.check_schedule()
+        Files(settings.data_dir).scan().check_governing()
     except (DataDirectoryError, SettingsError) as error:
         server.log.critical("%s", error)
         sys.exit(1)

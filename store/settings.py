@@ -71,6 +71,15 @@ class Settings(Struct, frozen=True, kw_only=True):
         """True if ``DATA_DIR`` was set, be it to the checkout's own sample."""
         return self.data_dir != SHIPPED_DATA or bool(self.environ.get("DATA_DIR"))
 
+    def check_schedule(self) -> None:
+        """Check that polls on schedule have data of their own to be added to.
+
+        Raises:
+            SettingsError: they would be added to the sample that came with the checkout.
+        """
+        if self.poll_enabled and not self.has_own_data:
+            raise SettingsError(f"POLL_ENABLED is 1, but {NOT_THE_SAMPLE}.")
+
     def address(self, of_site: str | None) -> str | None:
         """Return the public address, without a slash at its end; ``site.json`` may give one."""
         address = self.base_url or of_site

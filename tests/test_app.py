@@ -224,6 +224,19 @@ def test_gunicorn_never_guesses_what_a_dotenv_said(dotenv: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_gunicorn_adds_no_polls_to_the_sample() -> None:
+    """As `flask run`: one sentence says what to set, and no stack trace stands beside it."""
+    own = {k: v for k, v in os.environ.items() if k != "DATA_DIR"}
+    done = subprocess.run(
+        [*GUNICORN, "-b", "127.0.0.1:0"], cwd=ROOT,
+        env={**own, "POLL_ENABLED": "1", "FLASK_SKIP_DOTENV": "1"},
+        capture_output=True, text=True, timeout=WAIT, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert '"message": "POLL_ENABLED is 1, but DATA_DIR is not set, and' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_server_that_does_not_poll_loads_nothing_for_it(tmp_path: Path) -> None:
     """What commands and polls import would take a tenth of the start and of the memory."""
     write_small_world(tmp_path / "data")
