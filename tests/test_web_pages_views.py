@@ -289,7 +289,8 @@ def test_pages_stand_before_the_first_poll(tmp_path: Path, days: int) -> None:
     ):  # fmt: skip
         assert client.get(path).status_code == 200, path
     assert "No topics have been written" in client.get("/topics").text
-    assert "<time" not in client.get("/changes").text
+    assert "<time" not in (changes := client.get("/changes").text)
+    assert "that day" not in changes
 
 
 @pytest.mark.parametrize(

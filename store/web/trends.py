@@ -290,7 +290,10 @@ def are_ranked_before(boards: Iterable[Leaderboard], day: str) -> bool:
 
 
 def last_interval_start(view: View) -> str:
-    """Return the first UTC day of the last ``poll_every_days`` with answers."""
+    """Return the first of the ``poll_every_days`` that end with the newest poll's UTC day.
+
+    Before the first poll it is before any.
+    """
     newest = as_of.newest_day(view.snapshot)
     if not newest:
         return f"{date.min}"
