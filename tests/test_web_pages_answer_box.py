@@ -184,6 +184,15 @@ def test_home_shows_where_they_agree_and_where_not(reader: FlaskClient) -> None:
     assert "/best/clear" not in differ
 
 
+def test_only_what_may_be_first_is_told_beside_it(tmp_path: Path) -> None:
+    """Z may be first and Y may not: "ahead" is not transitive, and Z is not ahead of Y."""
+    polls = weekly("crm-software", [["Z", "ZX"]] * 5 + [["YX", "ZX"]] * 5)
+    client = client_over(write_data(tmp_path, models="AB", polls=polls))
+    assert client.get("/api/v1/best/crm-software.json").get_json()["certainty"]["level"] == "open"
+    assert "ask again, and Z may come first." in text_of(client, "/best/crm-software")
+    assert " X or Z " in text_of(client, "/")
+
+
 @pytest.mark.parametrize(
     ("models", "everybody"),
     [("ABCD", "all four assistants"), ("ABCDE", "all assistants that answered")],
