@@ -250,7 +250,7 @@ def who_named_first(board: Leaderboard, name: Name) -> str:
     had = f"{'as many points as any other' if level else 'the most points'} ({points})"
     if not own and most == 1:
         different = f"{number_in_words(of)} AI assistants named different products first"
-        return f"{different}, none {top_name}, which had {had}"
+        return f"{different}, {'neither' if of == BOTH else 'none'} {top_name}, which had {had}"
     # Who is named first by more assistants comes first in the sentence, too.
     leading = [entry.product for entry in board.entries if votes[entry.product] == most]
     first, *others = leading if own < most else [top.product]

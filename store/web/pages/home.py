@@ -116,12 +116,13 @@ def _findings(view: View) -> Iterator[tuple[str, str, str]]:
 
 
 def _one_in(share: float) -> str:
-    """Return a share as people say it.
+    """Return a share as people say it, where that is within a twentieth of it.
 
-    >>> _one_in(.21), _one_in(.7)
-    ('1 in 5', '70%')
+    >>> _one_in(.21), _one_in(.41), _one_in(.7)
+    ('1 in 5', '41%', '70%')
     """
-    return f"1 in {round(1 / share)}" if 0 < share <= 0.5 else f"{share:.0%}"  # noqa: PLR2004
+    one_in = round(1 / share) if share else 1
+    return f"1 in {one_in}" if one_in > 1 and abs(1 / one_in - share) <= 0.05 else f"{share:.0%}"  # noqa: PLR2004
 
 
 def _groups(topics: Iterable[RankedTopic]) -> dict[str | None, list[RankedTopic]]:
