@@ -336,7 +336,14 @@ class History:
 
     def closed_at(self, time: str) -> str | None:
         """Return why no poll of a time can be added, if its day is closed by the ledger as read."""
-        if (day := time[:10]) > (closed := self.ledger.last_closed_day):
+        day, closed = time[:10], self.ledger.last_closed_day
+        begun = (entry.day for entry in self.ledger.pending if not entry.accepted)
+        if closed < day < (pending := max(begun, default="")):
+            return (
+                f"a poll of {time} cannot be added: {pending} is being closed, and no day before "
+                "it can be any more; mend this machine's clock"
+            )
+        if day > closed:
             return None
         return (
             f"a poll of {time} cannot be added: {closed} and all days before are closed; mend "

@@ -30,7 +30,7 @@ from store.disk import (
     read_regular,
     set_aside,
 )
-from store.line_codec import Stamp, stamp, whole, whole_lines
+from store.line_codec import FIRST_YEAR, Stamp, stamp, whole, whole_lines
 from store.text import MAX_SLUG, SLUG_PATTERN, is_slug
 
 log = logging.getLogger(__name__)
@@ -371,7 +371,7 @@ class Proof:
             OSError: it could not be written.
         """
         with self.locked():
-            if day > self.load().last_closed_day:
+            if not FIRST_YEAR <= day <= self.load().last_closed_day:
                 raise LedgerError(HEADS, 1, f"{day} is not a closed day")
             self._append(HEADS, [Head(day, reopened=True, reason=reason)])
 

@@ -181,6 +181,19 @@ def test_torn_last_lines_are_written_again(tmp_path: Path, heads: int, ledger: i
     assert written(data) == (VECTOR_LEDGER, VECTOR_HEADS)
 
 
+def test_no_poll_comes_before_a_day_whose_closing_was_cut_off(tmp_path: Path) -> None:
+    """By a clock that is a day behind then: no head could close it any more."""
+    data = write_data(tmp_path, polls=[answered("A", ["X"], "2026-01-05T10:00:00Z")])
+    Proof(data).close("2026-01-05")
+    (data / "proof/heads.jsonl").write_bytes(b"")
+    history, late = History(data / "history"), answered("A", ["X"], slug="help-desk")
+    with pytest.raises(HistoryError, match=r"2026-01-05 is being closed, .* mend this"):
+        history.append([late], "2026-01-04T10:00:00Z")
+    history.append([late], "2026-01-05T11:00:00Z")
+    assert [head.day for head in Proof(data).close("2026-01-05")] == ["2026-01-05"]
+    assert Proof(data).load().lines == 2
+
+
 def test_heads_that_are_gone_are_missed() -> None:
     """A ledger of two days without their heads is an error: other heads must not replace them."""
     with pytest.raises(LedgerError, match="a head of ledger"):
@@ -266,8 +279,11 @@ def test_a_day_that_was_closed_too_early_can_be_opened_again(tmp_path: Path) -> 
     ledger = proof.load()
     assert ledger.lines_on(SLUG, "2026-01-02") == 3
     assert b'"reopened":true,"reason":"the clock was a day ahead"' in written(data)[1]
-    with pytest.raises(LedgerError, match="2026-01-09 is not a closed day"):
-        proof.reopen("2026-01-09", "no")
+    for day in ("2026-01-09", "1026-01-02", "2006-01-02"):  # slips of who types it
+        with pytest.raises(LedgerError, match=f"{day} is not a closed day"):
+            proof.reopen(day, "no")
+    proof.reopen("2025-12-31", "nothing was polled before")
+    assert proof.load().last_closed_day == ""
 
 
 def test_a_loss_that_a_person_accepts_is_in_the_ledger_for_good(tmp_path: Path) -> None:

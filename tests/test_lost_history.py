@@ -358,6 +358,7 @@ def test_all_of_it_can_be_accepted(data: Path) -> None:
 
 def test_accepting_says_what_it_cannot_do(data: Path) -> None:
     """A slug that nobody knows, a file that has lost nothing."""
+    assert accept(data, SLUG) == [f"history/{SLUG}.jsonl has lost nothing."]
     serve(data)
     assert "No history was ever seen" in "".join(accept(data, "crm", exit_code=2))
     assert accept(data, SLUG) == [f"history/{SLUG}.jsonl has lost nothing."]
@@ -412,8 +413,11 @@ def test_a_damaged_ledger_is_begun_anew_when_all_is_accepted(
     serve(data)
     for slug in lost:
         (data / f"history/{slug}.jsonl").unlink()
+    shutil.copy(data / "site.json", data / f"history/{SLUG} (copy).jsonl")  # no file of ours
     (data / "proof/ledger.jsonl").write_bytes(b"{\n")
     store = store_over(data)
+    words = ("check", "--accept-history", "--all", "--reason", "caf\udce9")
+    assert "A reason is UTF-8 text" in output(data, *words, exit_code=2)
     refusal = "".join(accept(data, "help-desk", exit_code=1))
     assert "flask check --accept-history --all" in refusal
     assert (data / "proof/ledger.jsonl").read_bytes() == b"{\n"

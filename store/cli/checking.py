@@ -14,16 +14,17 @@ from store.disk import is_full
 from store.files import Files
 from store.history import History, HistoryError
 from store.ledger import FOLDER as PROOF
-from store.ledger import HEADS, LedgerError, Proof
+from store.ledger import HEADS, LEDGER, LedgerError, Proof, parse
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, BatchFiles
 from store.polls.locks import FOLDER, DamagedFileError
 from store.polls.spending import SPENDING_FILE, stored_spending
 from store.publishing import manifest
+from store.publishing.verification import CheckedLedger, Difference, Folder, check_file
 from store.rankings.names import Names
 from store.rankings.sentences import plural, some
 from store.records import Problem, Site
 from store.store import name_clashes
-from store.text import rfc3339
+from store.text import is_slug, rfc3339
 
 _PLACES_SHOWN = 3
 
@@ -62,9 +63,8 @@ def check(
         raise click.UsageError(
             "Everything is checked; --accept-history takes SLUG… or --all, which go with it alone."
         )
-    if (accept or reopen) and not reason.strip():
-        raise click.UsageError('Say why, for everybody who verifies: --reason "…".')
     if accept or reopen:
+        _check_reason(reason)
         try:
             if accept:
                 _accept(directory, slugs, reason)
@@ -90,16 +90,25 @@ def check(
         raise click.exceptions.Exit(1)
 
 
+def _check_reason(reason: str) -> None:
+    """Refuse a reason that says nothing, or that the ledger cannot hold."""
+    if not reason.strip():
+        raise click.UsageError('Say why, for everybody who verifies: --reason "…".')
+    if not "".join(reason.split()).isprintable():
+        raise click.UsageError("A reason is UTF-8 text without control characters.")
+
+
 def _accept(directory: Path, slugs: Sequence[str], reason: str) -> None:
     """Take the history of these slugs, or of all that lost some, as it is from now on."""
     history = History(directory / "history")
-    files = history.signatures()
+    files = sorted(filter(is_slug, history.signatures()))  # the ledger takes no other names
     if slugs and history.fault:
         raise click.ClickException(f"{history.fault}.")
     for slug in slugs:
         if slug not in files:
             raise click.UsageError(f'No history was ever seen of "{slug}".')
-    lost = [slug for slug in sorted(files) if history.fault or history.read(slug).is_lost]
+    named = {slug for slug in slugs if _is_unverifiable(directory, slug)}
+    lost = [s for s in files if history.fault or s in named or history.read(s).is_lost]
     accepted = [slug for slug in dict.fromkeys(slugs or lost) if slug in lost]
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     is_needed = accepted or history.fault
@@ -110,6 +119,18 @@ def _accept(directory: Path, slugs: Sequence[str], reason: str) -> None:
             click.echo(f"history/{slug}.jsonl has lost nothing.")
     if not slugs and not lost:
         click.echo("No history is lost.")
+
+
+def _is_unverifiable(directory: Path, slug: str) -> bool:
+    """Return whether a history file is refused by who verifies it, though nothing of it is lost."""
+    proof, checked = Proof(directory).read(), CheckedLedger()
+    parse(proof[LEDGER], proof[HEADS], checked)
+    where = f"history/{slug}.jsonl"
+    try:
+        check_file(checked, slug, Folder(directory).read(where), where)
+    except Difference:
+        return True
+    return False
 
 
 def problems_in(directory: Path) -> Iterator[Problem]:
