@@ -192,12 +192,20 @@ def test_withholding_a_poll_that_is_not_there_is_a_warning(directory: Path) -> N
     assert client.get("/healthz").get_json()["problems"] == [line.replace("warning: ", "")]
 
 
-def test_an_id_whose_poll_may_be_lost_is_not_doubted(directory: Path) -> None:
-    """Who took it out would show the withheld text again once the file is back."""
+@pytest.mark.parametrize("is_lost", [True, False], ids=["lost", "damaged"])
+def test_an_id_whose_poll_may_be_lost_is_not_doubted(
+    directory: Path,
+    is_lost: bool,  # noqa: FBT001
+) -> None:
+    """Who took it out would show the withheld text again once the file is back, or at once."""
+    path = directory / "history/crm-software.jsonl"
     append(directory, [poll := answered("A", ["Secret"], slug="crm-software")])
     withhold(directory, poll.id)
-    close_days(directory)
-    (directory / "history/crm-software.jsonl").unlink()
+    if is_lost:
+        close_days(directory)
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes().replace(b"Secret", b"Segret", 1))
     assert [line.partition(":")[0] for line in check(directory, 1)] == [
         "history/crm-software.jsonl"
     ]

@@ -9,6 +9,8 @@ from builders import answered, client_over, output, write_data, write_json
 from faults import UnreadableFiles, replace_os
 from test_cli_naming import answers, history
 
+from store.data_file import MAX_BYTES
+
 POLLS = [
     answered("A", ["Good", "Fine"], "2026-11-02T06:00:00Z"),
     answered("B", ["A slur", "Fine"], "2026-11-02T06:00:01Z"),
@@ -93,6 +95,7 @@ def test_a_file_in_need_of_repair_is_not_edited(directory: Path) -> None:
         (["0" * 16, "--reason", "x"], 1, f'No poll has the id "{"0" * 16}"'),
         ([POLLS[0].id], 2, "Missing option '--reason'"),
         ([POLLS[0].id, "--reason", " x\n"], 1, "withheld.json was left as it was"),
+        ([POLLS[0].id, "--reason", "caf\udce9"], 1, "withheld.json was left as it was: byte 0xed"),
     ],
 )
 def test_what_cannot_be_withheld_is_said(
@@ -102,6 +105,24 @@ def test_what_cannot_be_withheld_is_said(
     before = (directory / "withheld.json").read_bytes()
     assert sentence in withhold(directory, *arguments, exit_code=exit_code)
     assert (directory / "withheld.json").read_bytes() == before
+
+
+def test_no_more_is_written_than_is_read(directory: Path) -> None:
+    """A server would keep the file before, and the next one not start."""
+    path, entry = directory / "withheld.json", {"reason": "x" * 200, "date": "2026-11-15"}
+    sizes = [len(put(path, n, entry).read_bytes()) for n in (1, 2)]
+    put(path, (MAX_BYTES - sizes[0]) // (sizes[1] - sizes[0]) + 1, entry)
+    before = path.read_bytes()
+    arguments = (POLLS[0].id, "--reason", "x" * 200)
+    assert "it would be larger than 1,048,576 bytes" in withhold(directory, *arguments, exit_code=1)
+    assert path.read_bytes() == before
+    client_over(directory)
+
+
+def put(path: Path, count: int, entry: dict[str, str]) -> Path:
+    """Withhold so many polls that nobody has."""
+    ids = (f"{number:016x}" for number in range(count))
+    return write_json(path, {"version": 1, "withheld": dict.fromkeys(ids, entry)})
 
 
 def test_a_data_directory_may_be_a_link(directory: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from store.cli import app_settings, refuse, with_data
-from store.data_file import decode, load
+from store.data_file import MAX_BYTES, decode, load
 from store.disk import atomic_write, locked
 from store.history import History
 from store.records import Poll, Problem
@@ -34,7 +34,11 @@ def withhold(poll_id: str, reason: str) -> None:
             if poll_id in record["withheld"]:
                 raise click.ClickException(f"{poll_id} is withheld already; see {NAME}.")
             record["withheld"][poll_id] = entry
-            data = (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
+            text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+            data = text.encode(errors="surrogatepass")  # what is no UTF-8 is refused below
+            if len(data) > MAX_BYTES:
+                message = f"it would be larger than {MAX_BYTES:,} bytes"
+                raise click.ClickException(f"{NAME} was left as it was: {message}.")
             if problems := decode(NAME, data).problems:
                 raise click.ClickException(f"{NAME} was left as it was: {problems[0].message}.")
             atomic_write(directory / NAME, data)
