@@ -179,8 +179,9 @@ class Files:
         files = dict.fromkeys(GOVERNING, MISSING)
         problems: list[Problem] = []
         unlisted: list[str] = []
-        if not self._directory.is_dir():
-            raise DataDirectoryError(_nothing_in(self._directory))
+        with suppress(PermissionError):  # of what it lies in; then it cannot be listed either
+            if not self._directory.is_dir():
+                raise DataDirectoryError(_nothing_in(self._directory))
         # A folder that is renamed by mistake must take nothing off the air.
         for folder in ("", *FOLDERS):
             try:
@@ -342,12 +343,16 @@ def check_data_in(directory: Path) -> None:
 def _nothing_in(directory: Path) -> str:
     """Return what is wrong with a directory in which no data is found, and what to do."""
     fault = "holds no data files"
-    if not directory.is_dir():
-        if directory.exists():
-            return f"the data directory {directory} is not a directory; set DATA_DIR to one"
-        fault = "does not exist"
-    elif not os.access(directory, os.R_OK | os.X_OK):
-        return f"the data directory {directory} cannot be read: Permission denied"
+    unreadable = f"the data directory {directory} cannot be read: Permission denied"
+    try:
+        if not directory.is_dir():
+            if directory.exists():
+                return f"the data directory {directory} is not a directory; set DATA_DIR to one"
+            fault = "does not exist"
+        elif not os.access(directory, os.R_OK | os.X_OK):
+            return unreadable
+    except PermissionError:  # of what it lies in
+        return unreadable
     return (
         f"the data directory {directory} {fault}; "
         f"`flask init {directory}` fills one, or set DATA_DIR to another"
@@ -400,7 +405,8 @@ def _list_folder(directory: Path, folder: str) -> tuple[dict[str, Signature], li
                 with suppress(FileNotFoundError):
                     files[name] = signature_of(entry.stat(follow_symlinks=False))
                     if entry.is_symlink():  # what it leads to may change
-                        files[name] = signature_of(entry.stat())
+                        with suppress(OSError):  # why it is not read, the reader says
+                            files[name] = signature_of(entry.stat())
             elif message := _oddity(entry.name, folder):
                 warnings.append(Problem(name, 1, 1, message, "warning"))
     return files, warnings

@@ -81,10 +81,13 @@ def test_a_base_url_that_is_none_is_refused(base_url: str, monkeypatch: pytest.M
         create_app()
 
 
-def test_a_data_directory_that_may_not_be_read_is_not_called_empty(tmp_path: Path) -> None:
+@pytest.mark.parametrize("closed", ["home/data", "home"])
+def test_a_data_directory_that_may_not_be_read_is_not_called_empty(
+    tmp_path: Path, closed: str
+) -> None:
     """Whoever runs the service as another user is told that, not to fill the directory anew."""
-    directory = write_data(tmp_path / "data")
-    directory.chmod(0)
+    directory = write_data(tmp_path / "home/data")
+    (tmp_path / closed).chmod(0)
     command = [sys.executable, "-m", "flask", "--app", "app"]
     for words in (["check"], ["run", "--port", str(free_port())]):
         done = subprocess.run(

@@ -254,6 +254,16 @@ def test_a_link_within_the_directory_is_followed(directory: Path) -> None:
     assert found.problems == ()
 
 
+@pytest.mark.parametrize("target", ["x.json", "vpn.json/x.json"])
+def test_a_link_that_leads_nowhere_is_one_files_mistake(directory: Path, target: str) -> None:
+    """All others of its folder are read."""
+    good = Files(directory).scan()
+    (directory / "categories/x.json").symlink_to(target)
+    bad = Files(directory).scan()
+    assert bad.categories == good.categories
+    assert [problem.file for problem in bad.problems] == ["categories/x.json"]
+
+
 def test_a_directory_without_data_is_no_data_directory(tmp_path: Path) -> None:
     """One sentence says what is wrong with it and what to do."""
     with pytest.raises(DataDirectoryError, match=r"does not exist; `flask init .*` fills one"):
