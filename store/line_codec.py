@@ -48,7 +48,8 @@ def whole(data: bytes) -> bytes:
 
     The next append takes away what a crash or an editor left there.
     """
-    text = data[: data.rfind(b"\n") + 1].rstrip(b"\n")
+    cut = data.rfind(b"\n") + 1  # a record that lacks its newline alone stays, and is a line
+    text = (data if has_valid_checksum(data[cut:]) else data[:cut]).rstrip(b"\n")
     return text + b"\n" if text else b""
 
 

@@ -14,7 +14,15 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
-from store.text import DOMAIN_PATTERN, MAX_SLUG, NEVER_NEEDED, SLUG_PATTERN, URL_RULE, ascii_url
+from store.text import (
+    DOMAIN_PATTERN,
+    MAX_SLUG,
+    NEVER_NEEDED,
+    SLUG_PATTERN,
+    URL_RULE,
+    ascii_url,
+    printable,
+)
 
 MAX_NAME = 120
 """Characters of a product's name that a poll can bring."""
@@ -442,8 +450,7 @@ class Problem(Struct, frozen=True, order=True):
         for name in ("file", "message"):
             text = getattr(self, name)
             if not text.isprintable():
-                escaped = (ascii(c)[1:-1] if not c.isprintable() else c for c in text)
-                force_setattr(self, name, "".join(escaped))
+                force_setattr(self, name, printable(text))
 
     def __str__(self) -> str:
         """Return ``file:line:column: message``, the form that editors and compilers use."""

@@ -148,6 +148,15 @@ def clean(text: str) -> str:
     return unicodedata.normalize("NFC", " ".join(visible.split()))
 
 
+def printable(text: str) -> str:
+    r"""Return a text with what steers a terminal, line ends too, written as escapes.
+
+    >>> printable("Zoho\x1b[2K")
+    'Zoho\\x1b[2K'
+    """
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
 def is_hidden(char: str) -> bool:
     """Return whether a character is invisible by itself; white space, which is folded, is not."""
     if _IGNORABLE.match(char):

@@ -7,7 +7,9 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Callable
+import tempfile
+import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from builders import (
     close_days,
     command,
     contents,
+    line_of,
     output,
     withhold,
     write_data,
@@ -108,6 +111,9 @@ def test_what_was_published_is_verified(data: Path, tree: Path) -> None:
 def test_before_the_first_closed_day_there_is_nothing_to_verify(tmp_path: Path) -> None:
     """A reader of yesterday's first answers is told to wait, not that a file is missing."""
     data = write_data(tmp_path, polls=[answered("A", ["x"])])
+    assert "no day is closed yet" in refused(data)
+    close_days(data)
+    (data / "proof/heads.jsonl").unlink()  # as a closing leaves it that was cut off
     assert "no day is closed yet" in refused(data)
 
 
@@ -219,6 +225,39 @@ def test_a_torn_last_line_is_no_line(copy: Path, name: str) -> None:
     assert "unfinished" not in verify(copy)
     put(copy, HELP, [*answers[:-1], answers[-1][:-2]])
     assert "help-desk.jsonl:7: lines 7 to 9 are not those" in refused(copy)
+
+
+def test_a_last_line_without_its_newline_is_a_line(history: Path) -> None:
+    """An editor may leave it so: it is published, closed, and followed by others."""
+    path = history / CRM
+    path.write_bytes(path.read_bytes()[:-1])
+    written(history, BASE_URL)
+    assert ": 21 lines, 3 heads, 2 of open days, 1 withheld; root" in verify(history)
+    close_days(history, "2026-11-16")
+    append(history, [answered("A", ["Product A"], "2026-11-23T06:00:00Z")])
+    assert ": 22 lines, 5 heads, 1 of open days, 1 withheld; root" in verify(history)
+
+
+def test_an_editors_copy_is_no_history(copy: Path) -> None:
+    """No more lines, and no other root, than a server says there are."""
+    shutil.copy(copy / CRM, copy / "history/crm-software (copy).jsonl")
+    root = json.loads((copy / "dataset/current/dataset.json").read_bytes())["present"]["root"]
+    assert f": 21 lines, 3 heads, 2 of open days, 1 withheld; root {root};" in verify(copy)
+
+
+def test_a_day_that_closes_meanwhile_is_no_difference(
+    history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two files that are read."""
+    really = verification.Folder.read
+
+    def read(folder: verification.Folder, name: str, *most: int) -> bytes:
+        body = really(folder, name, *most)
+        close_days(history, "2026-11-10")
+        return body
+
+    monkeypatch.setattr(verification.Folder, "read", read)
+    assert ": 21 lines, 3 heads" in verify(history)
 
 
 @pytest.mark.parametrize("name", ["evidence/help-desk.jsonl.gz", "ledger.jsonl", "heads.jsonl"])
@@ -451,6 +490,42 @@ def test_a_line_that_is_damaged_is_refused_until_it_is_accepted(history: Path) -
     assert re.search(r"help-desk cannot be checked before [\d-]+: A disk failed", report)
 
 
+def test_what_is_refused_can_be_accepted_though_nothing_is_lost(history: Path) -> None:
+    """A file that was found again, a line that rotted before its day was closed."""
+
+    def accept(reason: str) -> None:
+        arguments = ("check", "--accept-history", "crm-software", "--reason", reason)
+        assert "crm-software.jsonl counts as it is" in output(history, *arguments)
+
+    path = history / CRM
+    body = path.read_bytes()
+    path.unlink()
+    accept("A disk failed")
+    path.write_bytes(body)
+    assert "came after 2026-11-09 was closed" in refused(history)
+    accept("It was found again")
+    assert re.search(r"cannot be checked before [\d-]+: It was found again;", verify(history))
+    append(history, [answered("A", ["Product A"], "2027-11-16T06:00:00Z")])
+    path.write_bytes(path.read_bytes().replace(b"2027-11-16T06:00:00Z", b"2027-11-16T06:00:01Z"))
+    close_days(history, "2027-11-16")
+    assert "crm-software.jsonl:13: the checksum does not fit" in refused(history)
+    accept("A bit was flipped")
+    assert "1 damaged, which count nowhere" in verify(history)
+
+
+def test_no_source_steers_a_terminal(history: Path) -> None:
+    """Neither a reason that stays under "verified" nor a text that is refused."""
+    wipe = "\x1b[1A\x1b[2K\rverified\n  root 0"
+    Proof(history).reopen("2026-11-09", wipe)
+    report = verify(history)
+    assert r"was reopened: \x1b[1A\x1b[2K\rverified\n  root 0; root" in report
+    assert report.removesuffix("\n").isprintable()
+    last = json.loads(lines_in(history, CRM)[-1])
+    put(history, CRM, [*lines_in(history, CRM), line_of({**last, "polledAt": wipe})])
+    assert r"polledAt is not a time such as 2026-11-02T06:00:00Z: " in refused(history)
+    assert "\x1b" not in refused(history)
+
+
 def test_a_dataset_of_another_history_is_refused(copy: Path) -> None:
     """Also where only a line of an open day is another, which no ledger has."""
     *others, last = lines_in(copy, CRM)
@@ -530,6 +605,15 @@ def test_what_is_nothing_of_ours_is_told(tmp_path: Path) -> None:
         assert "is not a data directory" in verify(source, exit_code=1)
 
 
+def test_what_the_machine_refuses_is_one_sentence(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source that cannot be looked at, no place to make it anew."""
+    assert refused("x" * 300).endswith("x/current: File name too long")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    assert refused(data).endswith(": No such file or directory")
+
+
 def test_a_running_server_is_verified(tmp_path: Path) -> None:
     """Its dataset, and its answers as of the last closed day."""
     directory = small_data(tmp_path / "served")
@@ -538,6 +622,36 @@ def test_a_running_server_is_verified(tmp_path: Path) -> None:
         written(directory, base)
         report = verify(base)
     assert "every file of the dataset and 2 answers as of 2026-11-02" in report
+
+
+def test_a_server_that_goes_on_is_not_called_a_forger(tmp_path: Path) -> None:
+    """Its dataset is replaced while it is read; it withholds a poll before the next."""
+    directory = small_data(tmp_path / "served")
+    close_days(directory, "2026-11-02")
+    first = json.loads(lines_in(directory, CRM)[0])["id"]
+    polls = [answered("A", ["Product C"], "2026-11-23T06:00:00Z")]
+
+    def make(base: str) -> Any:
+        app = app_over(directory, base_url=base)
+
+        @app.after_request
+        def replace(answer: Any) -> Any:
+            if request.path.endswith("crm-software.jsonl.gz") and polls:
+                append(directory, [polls.pop()])
+                written(directory, base)
+            elif request.path.endswith("SHA256SUMS"):
+                withhold(directory, first)
+            app.extensions["store"].reload()
+            return answer
+
+        return app
+
+    with running(make) as base:
+        written(directory, base)
+        assert refused(base) == "another dataset took its place meanwhile: try again"
+        reason = refused(base)
+    assert reason.startswith("api/v1/best/crm-software.json?asOf=2026-11-02 differs at byte")
+    assert "\n  (names, domains and withholdings are the server's of now" in reason
 
 
 def test_a_server_whose_answer_does_not_follow_is_found(tmp_path: Path) -> None:
@@ -568,8 +682,12 @@ def test_no_redirect_is_followed_and_nothing_read_without_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A server sends a reader neither elsewhere nor more than follows, and not for ever."""
+    is_read = threading.Event()
 
-    def odd(environ: Any, respond: Any) -> list[bytes]:
+    def odd(environ: Any, respond: Any) -> Iterable[bytes]:
+        if environ["PATH_INFO"].endswith("/slow"):
+            respond("200 OK", [("Content-Length", "100000")])
+            return (bytes(is_read.wait(9) or 1) for _ in range(2))
         if environ["PATH_INFO"].endswith("/moved"):
             respond("302 Found", [("Location", "http://elsewhere.example/")])
             return [b""]
@@ -589,5 +707,7 @@ def test_no_redirect_is_followed_and_nothing_read_without_end(
         monkeypatch.setattr(verifying, "MAX_MINUTES", -1)
         with pytest.raises(verification.Difference, match="minutes are over"):
             verifying.RemoteFolder(base).read("file", 1 << 20)
+        with pytest.raises(verification.Difference, match="minutes are over"):
+            verifying.RemoteFolder(base).read("slow")
     with pytest.raises(verification.Difference, match="cannot be read"):
         server.read("file", 100)

@@ -7,6 +7,7 @@ its own, and ends with one sentence, or with the first difference: file and line
 import re
 import time
 from collections.abc import Sequence
+from functools import partial
 from http import HTTPStatus
 from itertools import zip_longest
 from pathlib import Path
@@ -17,6 +18,7 @@ import requests
 from flask import Flask, current_app
 from flask.cli import with_appcontext
 from flask.testing import FlaskClient
+from urllib3.exceptions import HTTPError
 from werkzeug.utils import import_string
 
 from store import ledger
@@ -27,6 +29,7 @@ from store.publishing import manifest
 from store.publishing.directories import CURRENT
 from store.publishing.trees import TREE_MANIFEST, Tree, TreeError, TreeManifest
 from store.publishing.verification import (
+    INDENT,
     MAX_FILE_BYTES,
     Difference,
     Folder,
@@ -40,6 +43,7 @@ from store.publishing.verification import (
 from store.rankings.sentences import plural
 from store.settings import Settings
 from store.store import Store
+from store.text import is_slug, printable
 from store.web.openapi import VERSION
 from store.web.pages.pictures import rasteriser
 
@@ -49,6 +53,10 @@ READ_TIMEOUT = 30
 """Seconds until a server's next bytes."""
 MAX_MINUTES = 60
 """Minutes until its last."""
+_LATER = (
+    "(names, domains and withholdings are the server's of now, here those of its dataset: if it "
+    "has polled or withheld since, verify again after its next one)"
+)
 
 
 class RemoteFolder(Folder):
@@ -75,13 +83,14 @@ class RemoteFolder(Folder):
                     is_inside = self._address.endswith("/data/data")
                     hint = "; name the service's own address, without /data" if is_inside else ""
                     raise Difference(f"{where} answers {answer.status_code}{hint}")
-                for chunk in answer.iter_content(1 << 16):
+                # What is there so far: a whole chunk may take as long as a server likes.
+                for chunk in iter(partial(answer.raw.read1, 1 << 16, decode_content=True), b""):
                     body += chunk
                     if len(body) > most:
                         raise Difference(f"{where} is larger than {most:,} bytes")
                     if time.monotonic() > self._until:
                         raise Difference(f"{where}: {MAX_MINUTES} minutes are over")
-        except requests.RequestException as error:
+        except (requests.RequestException, HTTPError) as error:
             raise Difference(f"{where} cannot be read: {type(error).__name__}") from None
         return bytes(body)
 
@@ -104,9 +113,13 @@ def verify(source: str, against: str | None) -> None:
         with TemporaryDirectory() as work:
             sentence = check(source, witnesses, Path(work))
     except (Difference, DataDirectoryError, TreeError, ChildProcessError) as error:
-        raise click.ClickException(f"not verified: {error}") from None
+        lines = map(printable, str(error).split(INDENT))
+        raise click.ClickException(f"not verified: {INDENT.join(lines)}") from None
+    except OSError as error:  # the source may not be looked at, or there is no room
+        place = error.filename or "the temporary directory"
+        raise click.ClickException(f"not verified: {place}: {error.strerror}") from None
     agreed = f"; agrees with {plural(len(witnesses), 'kept head')}" if witnesses else ""
-    click.echo(f"verified in {time.monotonic() - begun:,.1f} s: {sentence}{agreed}")
+    click.echo(f"verified in {time.monotonic() - begun:,.1f} s: {printable(sentence)}{agreed}")
 
 
 def _kept_heads(text: str) -> Sequence[Head]:
@@ -149,7 +162,8 @@ def _verify_data(source: Path, witnesses: Sequence[Head], work: Path) -> str:
         raise Difference(f"{error.filename.name} cannot be looked into: {error.strerror}") from None
     data, proof, names = Folder(source), Folder(source / FOLDER), Folder(source / "history").names()
     checked = read_ledger(proof, witnesses)
-    files = {name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl")}
+    stems = {name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl")}
+    files = set(filter(is_slug, stems))  # the others are nobody's: editors' copies
     for file in sorted(files | checked.entries.keys()):
         where, count = f"history/{file}.jsonl", checked.last(file).lines
         if file not in files and count:  # else a person accepted that it is gone
@@ -195,13 +209,23 @@ def _verify_tree(source: Path, witnesses: Sequence[Head], work: Path) -> str:
 def _verify_server(address: str, witnesses: Sequence[Head], work: Path) -> str:
     """Check a running server: its dataset, and its answers as of the last closed day."""
     server, dataset = RemoteFolder(address), RemoteFolder(f"{address.rstrip('/')}/{DATASET_FOLDER}")
-    checked, store = check_dataset(dataset, witnesses, work, VERSION)
+    first = dataset.read(manifest.MANIFEST)
+    try:
+        checked, store = check_dataset(dataset, witnesses, work, VERSION)
+    except Difference:
+        if dataset.read(manifest.MANIFEST) == first:
+            raise
+        raise Difference("another dataset took its place meanwhile: try again") from None
     client, day, count = _client(store, work, address), checked.last_closed_day, 0
     for slug in sorted(store.snapshot.leaderboards) if day else ():
         path = f"api/v1/best/{slug}.json?asOf={day}"
         with client.get(f"/{path}") as answer:
             if answer.status_code == HTTPStatus.OK:  # a category may be younger
-                compare(path, answer.get_data(), server.read(path))
+                there = server.read(path)
+                try:
+                    compare(path, answer.get_data(), there)
+                except Difference as error:
+                    raise Difference(f"{error}{INDENT}{_LATER}") from None
                 count += 1
     as_of = f"{plural(count, 'answer')} as of {day}" if day else "no answer: no day is closed yet"
     return f"{checked}; every file of the dataset and {as_of}{checked.unseen}"

@@ -24,6 +24,8 @@ from store.store import Store
 
 AROUND = 30
 """Bytes shown on both sides of a difference."""
+INDENT = "\n  "
+"""What the lines of a difference begin with, but for the first."""
 MAX_OPEN_BYTES = 64 << 20
 """Bytes of all lines of open days at most; of closed days the ledger says how many there are."""
 MAX_FILE_BYTES = 1 << 30
@@ -99,9 +101,9 @@ class CheckedLedger(Ledger):
         """Note what a crash left of a line at the end of a file; in a published one, raise."""
         if whole(data) != data:
             if published:
-                number = len(whole_lines(data)) + 1
+                number = data.rstrip(b"\n").count(b"\n") + 1
                 raise Difference(f"{where}:{number}: the line is cut short")
-            if not data.endswith(b"\n"):
+            if not data.endswith(b"\n") and whole(data) != data + b"\n":
                 self.unfinished.append(where)
 
     def __str__(self) -> str:
@@ -131,10 +133,10 @@ def read_ledger(
 
     These are heads that the caller kept.
     """
-    texts = {LEDGER: folder.read(LEDGER)}
-    if not texts[LEDGER] and HEADS not in folder.names():
-        raise Difference("no day is closed yet: there is nothing to verify before the first is")
-    texts[HEADS] = folder.read(HEADS)
+    names = folder.names()
+    is_begun = not names or HEADS in names  # a closing that was cut off leaves a ledger alone
+    # Heads first: a closing meanwhile writes them last.
+    texts = {HEADS: folder.read(HEADS) if is_begun else b"", LEDGER: folder.read(LEDGER)}
     try:
         checked = CheckedLedger(head_lines=[*ledger.decode_records(HEADS, texts[HEADS], Head)])
         for name, data in texts.items():
@@ -150,6 +152,8 @@ def read_ledger(
                 f"{HEADS}: history up to {head.day} was rewritten or cut short: the head of that "
                 f"day that you kept has the root {head.root}, and {there}"
             )
+    if not is_begun:
+        raise Difference("no day is closed yet: there is nothing to verify before the first is")
     return checked
 
 
@@ -279,7 +283,7 @@ def compare(name: str, expected: bytes, actual: bytes) -> None:
         for text in (actual, expected)
     )
     place = f"{name} differs at byte {at:,}"
-    raise Difference(f"{place}:\n  there:   {there}\n  follows: {follows}")
+    raise Difference(f"{place}:{INDENT}there:   {there}{INDENT}follows: {follows}")
 
 
 def _check_times(stamps: Sequence[Stamp], first: int, closed: str, where: str) -> None:
