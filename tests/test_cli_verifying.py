@@ -260,6 +260,24 @@ def test_a_day_that_closes_meanwhile_is_no_difference(
     assert ": 21 lines, 3 heads" in verify(history)
 
 
+def test_a_dataset_that_takes_the_place_of_another_meanwhile_is_no_difference(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As every night, under whoever verifies the directory."""
+    really, polls = verification.Folder.read, [answered("A", ["X"], "2026-11-23T06:00:00Z")]
+
+    def read(folder: verification.Folder, name: str, *most: int) -> bytes:
+        body = really(folder, name, *most)
+        if name == EVIDENCE and polls:
+            append(copy, [polls.pop()])
+            written(copy, BASE_URL)
+        return body
+
+    monkeypatch.setattr(verification.Folder, "read", read)
+    assert refused(copy / "dataset") == "another dataset took its place meanwhile: try again"
+    assert ": 22 lines, 3 heads, 3 of open days, 1 withheld; root" in verify(copy / "dataset")
+
+
 @pytest.mark.parametrize("name", ["evidence/help-desk.jsonl.gz", "ledger.jsonl", "heads.jsonl"])
 def test_a_torn_line_is_never_published(dataset: Path, name: str) -> None:
     """Whatever stood there would be under no hash."""

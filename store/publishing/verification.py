@@ -218,6 +218,18 @@ def check_dataset(
     The folder ``work`` gets the data directory that follows, ``data``, and its ``dataset``. Parquet
     that another pyarrow wrote is taken as it is. Returns what the lines showed, and a store.
     """
+    first = dataset.read(manifest.MANIFEST)
+    try:
+        return _check_dataset(dataset, witnesses, work, version)
+    except Difference:
+        if dataset.read(manifest.MANIFEST) == first:
+            raise
+        raise Difference("another dataset took its place meanwhile: try again") from None
+
+
+def _check_dataset(
+    dataset: Folder, witnesses: Sequence[Head], work: Path, version: str
+) -> tuple[CheckedLedger, Store]:
     described = _read_manifest(dataset, version)
     checked = read_ledger(dataset, witnesses, published=True)
     data, remade = work / "data", work / "dataset"
