@@ -209,6 +209,8 @@ def test_an_id_whose_poll_may_be_lost_is_not_doubted(
     assert [line.partition(":")[0] for line in check(directory, 1)] == [
         "history/crm-software.jsonl"
     ]
+    problems = app_over(directory).test_client().get("/healthz").get_json()["problems"]
+    assert [line.partition(":")[0] for line in problems] == ["history/crm-software.jsonl"]
 
 
 def test_a_site_that_cannot_be_read_is_called_nothing_else(directory: Path) -> None:
