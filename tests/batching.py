@@ -6,6 +6,8 @@ product of its own, ``Bill <n>``. ``told`` sets what a model's batches do, with 
     looks      how often a batch is looked at before it has ended (0)
     create     "drop" (made, then the line is dropped), 500 (made), or a status with which it is
                refused
+    look       a status with which looks are refused
+    cancel     a status with which it is refused to cancel
     why        what is said to that
     unknown    how often a new batch is answered with 404 (0)
     end        "completed", "expired", "cancelled", "failed", "hang" (till it is cancelled),
@@ -169,7 +171,7 @@ class Handler(DirectHandler):
         if create == "drop":
             self.close_connection = True
         elif create:
-            self._json(create, {"error": {"message": told.get("why", "oops")}})
+            self._refuse(create, told)
         else:
             self._json(200, self._seen(batch))
 
@@ -188,6 +190,9 @@ class Handler(DirectHandler):
             if batch:
                 batch["unknown"] -= 1
             return self._json(404, {"error": {"message": "no such batch"}})
+        told = self.server_.told.get(batch["model"], {})
+        if status := told.get("look"):
+            return self._refuse(status, told)
         self.server_.pass_time(batch)
         return self._json(200, self._seen(batch))
 
@@ -195,6 +200,9 @@ class Handler(DirectHandler):
         batch = self.server_.batches.get(known)
         if batch is None:
             return self._json(404, {"error": {"message": "no such batch"}})
+        told = self.server_.told.get(batch["model"], {})
+        if status := told.get("cancel"):
+            return self._refuse(status, told)
         if batch["status"] == "in_progress" and batch["end"] != "stuck":
             self.server_.end(batch, "cancelled")
         return self._json(200, self._seen(batch))
@@ -243,6 +251,9 @@ class Handler(DirectHandler):
             )
             for known, kind, said in batch["results"]
         ]
+
+    def _refuse(self, status: int, told: Told) -> None:
+        self._json(status, {"error": {"message": told.get("why", "oops")}})
 
     def _json(self, status: int, body: object) -> None:
         headers = {"Date": self.server_.dated} if self.server_.dated else {}

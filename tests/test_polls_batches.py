@@ -433,6 +433,20 @@ def test_an_open_batch_weighs_on_every_day(openai: Queue) -> None:
     assert openai.data.spent() == pytest.approx(3 * 0.0022)
 
 
+def test_a_batch_over_midnight_beside_another_is_counted_once(openai: Queue) -> None:
+    """Today's sum, written while both were on their way, has the reserves of both."""
+    openai.tell(looks=1)
+    openai.begin("c-000", "c-001")
+    openai.data.later(hours=19)
+    openai.begin("c-002")
+    reserves = sum(batch.reserved for batch in openai.data.batches())
+    assert openai.data.spent() == pytest.approx(reserves / 1e6)
+    openai.follow()
+    openai.follow()
+    assert openai.states == []
+    assert openai.data.spent() == pytest.approx(3 * 0.0022)
+
+
 def test_what_falls_due_bit_by_bit_gathers_for_a_batch(world_of: WorldOf, server: Batching) -> None:
     """While one is on its way a server waits for fifty; the command sends what is due."""
     data = world_of(120)
@@ -560,6 +574,47 @@ def test_a_broken_line_after_days_off_gives_no_batch_up(openai: Queue) -> None:
     openai.data.stop.clear()
     openai.follow()
     assert openai.states == ["failed"]
+
+
+@pytest.mark.parametrize("status", [302, 401, 407, 429])
+def test_after_days_off_a_refused_look_gives_no_batch_up(openai: Queue, status: int) -> None:
+    """A portal, a changed key or a busy provider says nothing of it: its answers are collected."""
+    openai.begin()
+    openai.data.later(hours=60)
+    openai.tell(look=status)
+    assert "cannot be followed" in openai.follow().wrong[0]
+    openai.tell()
+    assert openai.follow().outcomes == {"answered": 3}
+
+
+def test_a_stop_while_a_batch_is_uploaded_leaves_nothing(
+    openai: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None was made, and nothing is wrong with batches: the next start sends one."""
+    receive = batching.Handler.do_POST
+
+    def stopping(handler: batching.Handler) -> None:
+        openai.data.stop.set()
+        receive(handler)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(batching.Handler, "do_POST", stopping)
+        summary = openai.begin()
+    assert (summary.wrong, openai.states, openai.data.spent()) == ([], [], 0)
+    openai.data.stop.clear()
+    assert openai.data.due("GPT").batched == 3
+
+
+def test_a_batch_that_has_ended_need_not_be_cancelled(openai: Queue, server: Batching) -> None:
+    """A provider that refuses to is no fault: the answers are there."""
+    refusal: dict[str, Any] = {"cancel": 409, "why": "it has ended"}
+    openai.tell(end="hang", **refusal)
+    openai.begin()
+    assert "was not cancelled: The provider" in openai.follow(cancel=True).wrong[0]
+    for batch in server.batches.values():
+        server.end(batch, "completed")
+    summary = openai.follow(cancel=True)
+    assert (summary.wrong, summary.outcomes) == ([], {"answered": 3})
 
 
 def test_a_batch_that_is_collected_the_next_day_counts_there(openai: Queue) -> None:

@@ -143,7 +143,7 @@ def test_a_run_stops_before_its_limit(tmp_path: Path) -> None:
     assert budget.run_spent.total() == 4
     assert budget.reserve(7) is None
     assert budget.usd_today() == 0.000004
-    budget.settle_batch(day, 900, 5)
+    budget.settle_batch(900, 5)
     assert budget.reserve(7) is None, "what an earlier run reserved is not this one's to spend"
     assert budget.reserve(6)
 
@@ -169,15 +169,17 @@ def test_a_batch_that_is_being_collected_is_counted_once(tmp_path: Path) -> None
     assert budget.reserve(100, "B")
     budget.settle("2026-11-21", 100, 50, "B")
     recorded["A"] = 500
-    budget.settle_batch("2026-11-21", 600, 500, "A")
+    budget.settle_batch(600, 500, "A")
     assert budget.usd_today() == 0.00055
 
 
 def test_a_batch_of_yesterday_costs_today(tmp_path: Path) -> None:
     """Its reserve went with that day; what nobody counted of it is in no history."""
-    budget = Budget(tmp_path, lambda: "2026-11-22", lambda _: Counter(), 1.0)
+    recorded = Counter(A=600)
+    budget = Budget(tmp_path, lambda: "2026-11-22", lambda _: recorded, 1.0)
     assert budget.reserve(100, "A")
-    budget.settle_batch("2026-11-21", 600, 500, "A")
+    recorded.clear()
+    budget.settle_batch(600, 500, "A")
     assert budget.usd_today() == 0.0006
 
 

@@ -50,6 +50,8 @@ SIZE = 64 << 20
 """Bytes of results at most: 200 answers with all their reasoning are some 10 MB."""
 REFUSALS = frozenset(range(300, 500)) - {408, 409}
 """Statuses that say that no batch was made; after a time-out or a conflict it may have been."""
+GONE = frozenset({404, 410})
+"""Statuses by which a provider says that it has no such batch."""
 UNCLEAR = "The provider did not say whether it took the batch"
 
 
@@ -82,7 +84,7 @@ def _fail(session: PollSession, batch: Batch, why: str, spent: int) -> None:
     """Write down that a batch is over, then release what it did not cost of its reserve."""
     session.batches.write(batch.as_failed(rfc3339(session.clock.now()), why, spent))
     owner = batch.owner(session.catalogue)
-    session.budget.settle_batch(batch.intended_at[:10], batch.reserved, spent, owner)
+    session.budget.settle_batch(batch.reserved, spent, owner)
 
 
 class AssistantBatches:
@@ -143,6 +145,10 @@ class AssistantBatches:
             raise
         if failure := self._create(batch):
             why, spent = failure
+            if session.stop.is_set() and not spent:  # nothing was made, and nothing is wrong
+                session.batches.forget(batch)
+                charge.settle(0)
+                return
             session.batches.write(batch.as_failed(rfc3339(session.clock.now()), why, spent))
             charge.settle(spent)
             summary.unknown_usd += spent / 1e6
@@ -195,8 +201,10 @@ class AssistantBatches:
         """Ask the provider to end a batch and say why it would not; return how it stands now."""
         response = self._call(self._queue.build_cancel(str(batch.remote_id)))
         if not response.is_success:
-            why = self._describe(response)
-            self._summary.wrong.append(f"A batch of {self._name} was not cancelled: {why}")
+            remote = self._read_batch(self._look(batch))
+            if remote is None or remote.state == "open":  # one that has ended is collected
+                why = self._describe(response)
+                self._summary.wrong.append(f"A batch of {self._name} was not cancelled: {why}")
             return batch
         batch = replace(batch, cancelled_at=rfc3339(self._session.clock.now()))
         self._session.batches.write(batch)
@@ -205,13 +213,13 @@ class AssistantBatches:
     def follow(self, batch: Batch) -> None:
         """Ask how a batch stands, and do what follows from that."""
         age = batch.age(self._session.clock.now())
-        response = self._call(self._queue.build_status_request(str(batch.remote_id)))
+        response = self._look(batch)
         remote = self._read_batch(response)
         if remote is None or remote.id != batch.remote_id:
             why = self._describe(response)
             self._summary.wrong.append(f"A batch of {self._name} cannot be followed: {why}")
             # a machine that was off for days may meet a broken line first
-            if age > (GIVE_UP_AFTER if response.status in REFUSALS else GIVE_UP_UNCONFIRMED_AFTER):
+            if age > (GIVE_UP_AFTER if response.status in GONE else GIVE_UP_UNCONFIRMED_AFTER):
                 _fail(self._session, batch, why, batch.reserved)
             return
         if remote.state == "failed":
@@ -266,7 +274,7 @@ class AssistantBatches:
         else:
             session.batches.forget(batch)
             session.batches.forget_failures(batch, session.catalogue)
-        session.budget.settle_batch(batch.intended_at[:10], batch.reserved, cost, self._name)
+        session.budget.settle_batch(batch.reserved, cost, self._name)
 
     def _record(self, batch: Batch, results: Mapping[str, Response]) -> tuple[list[str], int]:
         """Record what is not in history, the first that asks for a pause with it.
@@ -298,6 +306,10 @@ class AssistantBatches:
             return micros(poll.usage.usd)
         is_free = result.is_free or result.is_error
         return 0 if is_free else estimate_reserve(self._priced, poll.question)
+
+    def _look(self, batch: Batch) -> Response:
+        """Ask how a batch stands."""
+        return self._call(self._queue.build_status_request(str(batch.remote_id)))
 
     def _read_batch(self, response: Response) -> RemoteBatch | None:
         """Return the batch that a response describes, if it describes one."""

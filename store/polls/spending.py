@@ -201,16 +201,16 @@ class Budget:
             spent = self._spent(today)[name]
             self._write(spent + cost - (reserved if day == today else 0), name, today)
 
-    def settle_batch(self, day: str, reserved: int, cost: int, name: str = "") -> None:
+    def settle_batch(self, reserved: int, cost: int, name: str = "") -> None:
         """Replace what a batch reserved, which counted on every day while the batch was open.
 
         The cost of its answers is in history already, but not in the file's sum.
         """
         with self._mutex, suppress(OSError), self._locked():
             today = self._today()
-            freed = reserved if day == today else 0
-            stored = stored_spending(self._directory, today)[name]
-            self._write(stored + cost - freed, name, today)
+            # a sum of today has it, whatever its day: none is written below what is recorded
+            others = stored_spending(self._directory, today)[name] - reserved
+            self._write(max(others, 0) + cost, name, today)
 
     def available(self, name: str = "") -> float:
         """Return how many micro-dollars an assistant may still take; infinity without a limit."""
