@@ -93,7 +93,7 @@ PollId = Annotated[
 SAMPLE = "sample-"
 """How the request ids of sample assistants begin, and those of no provider."""
 
-# What follows: `due.RETRIED_SOONER`, `poller.NOT_COUNTED`, `poll_states.PUBLIC_REASONS`.
+# What follows: `due.RETRIED_SOONER`, `poll_states.NOT_COUNTED`, `poll_states.PUBLIC_REASONS`.
 FailureKind = Literal[
     "network", "timeout", "http", "rate_limited", "quota", "auth",
     "refusal", "empty", "truncated", "parse", "schema", "interrupted",

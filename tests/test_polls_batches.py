@@ -478,6 +478,21 @@ def test_while_batches_are_paused_all_is_asked_directly(
     assert (direct.batched, direct.polled) == (0, 3)
 
 
+def test_after_ten_failures_in_a_row_all_is_asked_directly(
+    world_of: WorldOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the next one pauses; whole batches of garbage would be paid. An answer ends it."""
+    data = world_of(12)
+    with monkeypatch.context() as patched:
+        patched.setattr(batching, "answer_text", lambda _: "I would rather chat about this.")
+        data.due("GPT")
+        assert data.due("GPT").outcomes == {"parse": 12}
+    data.later(days=8)
+    direct = data.due("GPT", most=1)
+    assert (direct.batched, direct.outcomes) == (0, {"answered": 1})
+    assert data.due("GPT").batched == 11
+
+
 def test_a_batch_has_no_more_than_so_many_questions(
     world_of: WorldOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -534,6 +549,25 @@ def test_equal_shares_of_a_limit(world_of: WorldOf) -> None:
         tuple(data.slugs[: results[0].batched])
     }
     assert sum(batch.reserved for batch in data.batches()) <= 0.8e6
+
+
+def test_shares_are_of_the_price_that_is_paid(world_of: WorldOf, server: Batching) -> None:
+    """Who is asked directly has twice the part of who is asked in batches."""
+    data = world_of(3, "GPT", "Claude")
+
+    def parts(*, is_due: bool = True) -> float:
+        session = data.session()
+        state = session.polling.read(session.catalogue)
+        assistants = session.catalogue.assistants
+        session.share_among(assistants, state, session.clock.now(), is_due=is_due)
+        return session.budget.parts["GPT"] / session.budget.parts["Claude"]
+
+    equal = parts()
+    assert parts(is_due=False) == pytest.approx(equal, rel=0.01)
+    server.told["gpt"] = {"create": 400}
+    data.begin("GPT")
+    assert parts() == pytest.approx(2 * equal, rel=0.01), "while its batches are paused"
+    assert parts(is_due=False) == pytest.approx(equal, rel=0.01)
 
 
 def test_a_damaged_file_stops_what_may_be_asked_already(openai: Queue) -> None:

@@ -14,8 +14,11 @@ from processes import at_once, until
 from replaying import CUT, DROPPED, Replaying, Step, answer_text, envelope
 
 from store.history import History, HistoryError
+from store.ledger import Proof
 from store.polls import answers
-from store.polls.sending import Limits
+from store.polls.poller import Plan, take_turn
+from store.polls.sending import Limits, RateLimiter
+from store.polls.session import Summary
 
 
 def failures(session: PollingWorld) -> list[str | None]:
@@ -69,6 +72,57 @@ def test_ten_failures_of_any_kind_pause(
     assert session.due(probes_pause=True).outcomes == {failure: 1}
     session.later(hours=12, minutes=1)
     assert session.due().outcomes == {failure: 1}, "one more is enough for the next pause"
+
+
+def test_ten_failures_of_few_categories_pause(tmp_path: Path, provider: Replaying) -> None:
+    """Each counts, though they are of three pairs, and weeks lie between."""
+    provider.follow({"gpt": [{"text": "no JSON"}]})
+    session = PollingWorld(tmp_path / "data", provider.url, 3, concurrency=1)
+    for _ in range(3):
+        assert session.due().pause is None
+        session.later(days=8)
+    tenth = session.due()
+    assert (tenth.outcomes, bool(tenth.pause)) == ({"parse": 1}, True)
+
+
+@pytest.mark.parametrize("status", [429, 503, 529])
+def test_nobody_asks_before_the_hour_that_a_provider_named(
+    session: PollingWorld, provider: Replaying, status: int
+) -> None:
+    """Whatever the failure that bore it, no question goes through that pause."""
+    body = {"error": {"message": "maintenance"}}
+    provider.follow({"gpt": [{"status": status, "headers": {"Retry-After": "3600"}, "body": body}]})
+    session.ask("GPT", "c-000")
+    session.later(minutes=59)
+    summary = session.ask("GPT", "c-001", probes_pause=True)
+    assert (summary.polled, len(provider.seen)) == (0, 1)
+    assert summary.pause
+    assert summary.pause.stated
+
+
+def test_the_pace_outlasts_a_turn(session: PollingWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each turn of a process would begin it anew, and forget a wait that was asked for."""
+    paces: list[RateLimiter] = []
+
+    def wait(pace: RateLimiter, _: threading.Event) -> bool:
+        paces.append(pace)
+        return True
+
+    monkeypatch.setattr(RateLimiter, "wait", wait)
+    one = session.session()
+    for slug in session.slugs:
+        assert take_turn(one, "GPT", Plan(waiting=session.pairs(one, "GPT", slug)), Summary())
+    assert (len(paces), len({*map(id, paces)})) == (3, 1)
+
+
+def test_who_waits_for_the_pace_is_not_late(
+    tmp_path: Path, provider: Replaying, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question's time begins when it is sent: the last of these four is, after 1.5 seconds."""
+    monkeypatch.setattr("store.polls.poller.GRACE", 0.0)
+    session = PollingWorld(tmp_path / "data", provider.url, 4, rpm=120, concurrency=4)
+    session.limits = Limits(attempts=1, total=1)
+    assert session.ask("GPT").outcomes == {"answered": 4}
 
 
 def test_an_answer_between_begins_the_count_anew(tmp_path: Path, provider: Replaying) -> None:
@@ -175,6 +229,22 @@ def test_a_clock_that_does_not_fit_the_providers_asks_nothing_more(
         [poll] = session.polls()
         assert poll.failure == "http"
         assert datetime.fromisoformat(poll.polled_at) == NOW + timedelta(hours=min(hours, 0))
+
+
+def test_a_time_of_a_closed_day_is_not_recorded_as_such(
+    session: PollingWorld, provider: Replaying
+) -> None:
+    """That day is over, whatever a provider's clock says: the failure is of the day after it."""
+    session.later(days=-1)
+    session.ask("Claude", "c-000")
+    session.later(days=1)
+    Proof(session.directory).close("2026-11-19")
+    date = format_datetime(NOW - timedelta(days=2), usegmt=True)
+    body = envelope("responses", answer_text(["A"]), "gpt")
+    provider.follow({"gpt": [{"body": body, "headers": {"Date": date}}]})
+    session.ask("GPT", "c-001")
+    [poll] = session.polls("GPT")
+    assert (poll.failure, poll.polled_at) == ("http", "2026-11-20T00:00:00Z")
 
 
 def test_a_clock_that_was_never_set_asks_nobody(session: PollingWorld) -> None:

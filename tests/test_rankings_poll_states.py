@@ -33,6 +33,13 @@ def test_the_newest_five_answers_are_kept() -> None:
     assert (state.answers_of_version, state.answered_at) == (5, at(9))
 
 
+def test_failures_that_say_nothing_of_an_assistant_do_not_count() -> None:
+    """What we interrupted, and answers that were withheld."""
+    kinds = ("http", "interrupted", "withheld", "parse")
+    polls = [failed("A", kind, at(hour)) for hour, kind in enumerate(kinds, 1)]
+    assert poll_states(polls)["A"].failed_at == (at(1), at(4))
+
+
 @pytest.mark.parametrize(
     ("served", "expected"),
     [
@@ -77,7 +84,8 @@ def test_only_a_later_requests_answer_ends_a_pause() -> None:
     for slug, latency, after in (
         ("a", None, said),
         ("b", 3_600_000, said),
-        ("b", 3_599_999, None),
+        ("b", 3_599_001, said),
+        ("b", 3_599_000, None),
         ("a", 10, None),
     ):
         answer = structs.replace(answered("A", ["X"], at(2), slug=slug), latency_ms=latency)

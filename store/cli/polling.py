@@ -220,7 +220,7 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
         return not state.unread
     called = {pair.assistant.name for pair in calls}
     asked = [a for a in run.assistants if a.name in called]
-    session.share_among(asked, state, session.clock.now())
+    session.share_among(asked, state, session.clock.now(), is_due=is_due)
     check_ready(session, is_simulated=run.is_simulated)
     # what is due is read anew in each turn, after the lock is had
     results = ask_in_passes(run, [None] if plan.cancel or is_due else passes, len(calls))

@@ -26,6 +26,7 @@ from store.disk import signature_at
 from store.files import Catalogue
 from store.history import History, HistoryError, PollLine
 from store.polls.clocks import Clock
+from store.polls.sending import RateLimiter
 from store.rankings.certainty import Certainty, Level
 from store.rankings.poll_states import CategoryStates, PairState, Pause, recorded_pause, usd_on
 from store.records import Assistant, Category, Poll, Site
@@ -201,11 +202,15 @@ class FuturePollError(HistoryError):
 
 
 class PollingReader:
-    """Reads how polling of each category stands; keeps it while its files are unchanged."""
+    """Reads how polling of each category stands; keeps it while its files are unchanged.
+
+    ``paces`` has the pace of each assistant in this process, by its name and ``rpm``.
+    """
 
     def __init__(self, history: History, clock: Clock) -> None:
         self.history = history
         self.clock = clock
+        self.paces: dict[tuple[str, int], RateLimiter] = {}
         self._states: dict[str, tuple[object, CategoryStates]] = {}
 
     def states_of(self, slug: str, catalogue: Catalogue) -> CategoryStates:

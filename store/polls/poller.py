@@ -26,8 +26,8 @@ from store.polls.locks import turn
 from store.polls.providers.wire import Reply
 from store.polls.session import IN_BATCH, SKIPPED, PollSession, Summary
 from store.polls.spending import Charge
-from store.rankings.poll_states import IN_A_ROW
-from store.records import Assistant, Failure, ServedFailure
+from store.rankings.poll_states import IN_A_ROW, NOT_COUNTED
+from store.records import Assistant, Failure
 from store.text import rfc3339
 
 log = logging.getLogger(__name__)
@@ -37,8 +37,6 @@ QUESTIONS_PER_TURN = 20
 MOST_FAILURES = 10
 """Failed polls of an assistant without an answer between, after which it is paused: a provider
 that bills for garbage would else be paid for every category."""
-NOT_COUNTED: tuple[ServedFailure | None, ...] = (None, "interrupted", "withheld")
-"""Outcomes that do not count towards ``MOST_FAILURES``."""
 STOP_CHECK_INTERVAL = 0.1
 """Seconds between two looks at the stop event while questions are on their way."""
 GRACE = 1.0
@@ -109,10 +107,12 @@ class Questions:
         self._waiting = self._due() if plan.waiting is None else plan.waiting
         self._in_batches = session.batches.under_way(session.catalogue)
         self._instrument: str | None = None
-        self._failures = 0
+        states = self._state.of_assistant(assistant.name)
+        answered = max((one.answered_at for one in states if one.answered_at), default="")
+        self._failures = sum(time > answered for one in states for time in one.failed_at)
         self._to_start = 0
-        self._in_flight: dict[Charge, tuple[Pair, float]] = {}
-        """The questions on their way, and when they are given up, in monotonic seconds."""
+        self._in_flight: dict[Charge, Pair] = {}
+        """The questions on their way, or waiting for the pace."""
         self._collected: queue.SimpleQueue[tuple[Charge, Reply | None]] = queue.SimpleQueue()
 
     def _due(self) -> deque[Pair]:
@@ -137,6 +137,7 @@ class Questions:
             summary.fault = f"what it is asked with cannot be kept: {error.strerror}"
             return
         takes_batches = assistant.batch and self._plan.waiting is None and not pause
+        takes_batches = takes_batches and self._failures < MOST_FAILURES
         takes_batches = takes_batches and not session.batches.pause_of(assistant, now)
         if not takes_batches:
             self._ask_directly(1 if pause else self._plan.most)
@@ -156,10 +157,6 @@ class Questions:
         After a stop they are waited for a little, then what was sent is recorded as interrupted.
         """
         self._to_start = most
-        states = self._state.of_assistant(self._assistant.name)
-        answered = max((one.answered_at for one in states if one.answered_at), default="")
-        failed = (one for one in states if one.failure not in NOT_COUNTED)
-        self._failures = sum(one.polled_at > answered for one in failed)
         stop, concurrency = self._session.stop, self._assistant.concurrency
         # a dead main thread sets no stop, and the interpreter would wait for this loop for ever
         while not stop.is_set() and threading.main_thread().is_alive():
@@ -217,7 +214,7 @@ class Questions:
             if charge.reserve():
                 self._waiting.popleft()
                 self._to_start -= 1
-                self._in_flight[charge] = pair, time.monotonic() + self._sender.limits.total + GRACE
+                self._in_flight[charge] = pair
                 threading.Thread(target=ask_and_land, name=f"poll {name}", daemon=True).start()
             elif self._in_flight:
                 # answers that land give back part of their reserve, so this one may fit then
@@ -235,15 +232,15 @@ class Questions:
             charge, reply = self._collected.get(timeout=STOP_CHECK_INTERVAL)
             if charge in self._in_flight:
                 self._conclude(charge, reply)
-        now = time.monotonic()
-        late = [charge for charge, (_, deadline) in self._in_flight.items() if deadline < now]
+        earliest = self._sender.elapsed() - self._sender.limits.total - GRACE
+        late = [one for one in self._in_flight if (one.sent_at or earliest) < earliest]
         for charge in late:
             sentence = f"The poll took over {self._sender.limits.total:g} seconds."
             self._conclude(charge, Reply(outcome=Failure("timeout", sentence)))
 
     def _conclude(self, charge: Charge, reply: Reply | None) -> None:
         """Record what came of a question that was on its way, and count it."""
-        pair, _ = self._in_flight.pop(charge)
+        pair = self._in_flight.pop(charge)
         self._summary.unknown_usd += charge.unknown / 1e6
         self._record(pair, reply)
 

@@ -26,6 +26,7 @@ from store.polls.clocks import Clock
 from store.polls.providers import WIRE_FORMATS
 from store.polls.providers.wire import Reply, Request, Response, no_answer
 from store.polls.spending import Charge, check_cost, micros, price_of
+from store.rankings.poll_states import STATED
 from store.records import Assistant, Failure
 
 
@@ -96,6 +97,7 @@ class Sender:
         random: Random | None = None,
         clock: Clock | None = None,
         elapsed: Callable[[], float] = time.monotonic,
+        pace: RateLimiter | None = None,
     ) -> None:
         self.assistant = assistant
         self.secret = secret
@@ -105,7 +107,7 @@ class Sender:
         self._proxy = proxy
         self._random = random or Random()
         self._clock = clock or Clock()
-        self._pace = RateLimiter(assistant.rpm, elapsed)
+        self._pace = pace or RateLimiter(assistant.rpm, elapsed)
         self._is_paused = False
 
     def rest(self) -> None:
@@ -186,6 +188,8 @@ class Sender:
         charge.settle(cost)
         wait, pause = self._next_step(response, reply, attempt)
         self._is_paused = self._is_paused or pause is not None
+        if pause is not None and not reply.is_permanent:
+            reply = replace(reply, notes=(*reply.notes, STATED))
         return replace(reply, latency_ms=latency, attempts=attempt, pause=pause), wait
 
     def _stopped(self, reply: Reply | None) -> Reply | None:

@@ -12,14 +12,15 @@ from msgspec import Struct, field
 
 from store.files import Catalogue
 from store.history import HistoryError
-from store.polls.asking import estimate_reserve_as_sent
+from store.ledger import day_after
+from store.polls.asking import estimate_reserve
 from store.polls.batch_files import BatchFiles
 from store.polls.due import Key, Pair, PollingReader, PollingState
 from store.polls.locks import FOLDER
 from store.polls.providers.wire import Reply
 from store.polls.secrets import key_of
-from store.polls.sending import FLEX_LIMITS, Limits, Sender
-from store.polls.spending import Budget, micros, missing_prices
+from store.polls.sending import FLEX_LIMITS, Limits, RateLimiter, Sender
+from store.polls.spending import Budget, at_reduced_price, micros, missing_prices
 from store.rankings.poll_states import Pause, cooldown
 from store.rankings.sentences import listed
 from store.records import Assistant, Poll
@@ -140,15 +141,27 @@ class PollSession:
             raise SettingsError(f"{assistant.name}: {needed}")
 
     def share_among(
-        self, assistants: Iterable[Assistant], state: PollingState, time: datetime
+        self,
+        assistants: Iterable[Assistant],
+        state: PollingState,
+        time: datetime,
+        *,
+        is_due: bool = True,
     ) -> None:
         """Divide spending limits so that all who can be asked by then get as many questions.
 
         They take categories in the same order, too: else one-sided rankings would follow.
         """
         question = next((category.question for category in self.catalogue.categories.values()), "")
+
+        def priced(assistant: Assistant) -> Assistant:
+            is_batched = is_due and assistant.batch
+            if is_batched and not self.batches.pause_of(assistant, self.clock.now()):
+                return at_reduced_price(assistant)
+            return assistant
+
         costs = {
-            assistant.name: estimate_reserve_as_sent(assistant, question)
+            assistant.name: estimate_reserve(priced(assistant), question)
             for assistant in assistants
             if self.can_be_asked(assistant, state, time) and not missing_prices(assistant)
         }
@@ -173,6 +186,7 @@ class PollSession:
         Raises:
             SettingsError: its entry in models.json has a fault, or its key is missing or of no use.
         """
+        rpm, monotonic = assistant.rpm, time.monotonic
         limits = FLEX_LIMITS if assistant.tier == "flex" else self.limits
         return Sender(
             assistant,
@@ -181,6 +195,8 @@ class PollSession:
             proxy=self.settings.proxy,
             limits=msgspec.structs.replace(limits, size=max(limits.size, size)),
             clock=self.clock,
+            # one for the whole process: a turn ends sooner than a minute, or than a wait
+            pace=self.polling.paces.setdefault((assistant.name, rpm), RateLimiter(rpm, monotonic)),
         )
 
     def can_be_asked(self, assistant: Assistant, state: PollingState, time: datetime) -> bool:
@@ -214,6 +230,9 @@ class PollSession:
         poll = msgspec.structs.replace(poll, instrument=instrument or msgspec.UNSET)
         if reply.at:  # a record from ahead would keep its category from being asked
             now = min(now, reply.at)
+            closed = self.polling.history.ledger.last_closed_day
+            if rfc3339(now)[:10] <= closed:  # that day is surely over, whatever their clock says
+                now = datetime.fromisoformat(f"{day_after(closed)}T00:00:00Z")
         if reply.pause is not None:
             until = rfc3339(now + timedelta(seconds=reply.pause))
             poll = msgspec.structs.replace(poll, cooldown_until=until)

@@ -28,6 +28,10 @@ PUBLIC_REASONS: Mapping[ServedFailure | None, str] = {
     "http": "its provider answers with errors",
 }
 """Reasons of a pause in our own words, by the kind of failure."""
+NOT_COUNTED: tuple[ServedFailure | None, ...] = ("interrupted", "withheld")
+"""Failures that say nothing of an assistant, and count towards no pause."""
+STATED = "its provider said how long to wait"
+"""The note of a failure whose pause its provider has set."""
 IN_A_ROW = "it is paused, for all its latest polls failed"
 """The note of a failure that called for a pause only because of those before it."""
 
@@ -60,8 +64,8 @@ class Pause(Struct, frozen=True):
 class PairState(Struct, frozen=True, gc=False):
     """One assistant's last poll in one category, and what came before it. Times are RFC 3339.
 
-    ``failed_at`` are the times of the failures since the last answer, but for those that we
-    interrupted. ``answer_times`` are those of the five newest answers, oldest first; the last
+    ``failed_at`` are the times of the failures since the last answer, but for those
+    ``NOT_COUNTED``. ``answer_times`` are those of the five newest answers, oldest first; the last
     ``answers_of_version`` of them are of one served model. ``sent_at`` is when the request for the
     newest answer was sent, if known. ``cooldown`` is the newest pause that a poll called for. On
     the UTC day of the last poll there were ``polls_that_day``, which cost ``usd_that_day``.
@@ -168,7 +172,8 @@ def recorded_pause(states: Sequence[PairState], now: datetime) -> Pause | None:
         for state in states
         if (pause := state.cooldown)
         and pause.until > now
-        and not (sent_at and pause.since and sent_at > pause.since)
+        # times in records are cut to seconds: a pause began up to one later than it says
+        and not (sent_at and pause.since and sent_at >= pause.since + timedelta(seconds=1))
     ]
     return max(lasting, key=attrgetter("until"), default=None)
 
@@ -203,7 +208,7 @@ def _state(polls: Sequence[Poll]) -> PairState:
         polled_at=last.polled_at,
         failure=last.failure,
         cooldown=next(filter(None, map(cooldown, reversed(polls))), None),
-        failed_at=tuple(p.polled_at for p in reversed(failures) if p.failure != "interrupted"),
+        failed_at=tuple(p.polled_at for p in reversed(failures) if p.failure not in NOT_COUNTED),
         answer_times=tuple(poll.polled_at for poll in reversed(answers)),
         sent_at=_sent_at(answers[0]) if answers else None,
         answers_of_version=sum(1 for _ in version),
@@ -216,13 +221,14 @@ def _state(polls: Sequence[Poll]) -> PairState:
 
 
 def cooldown(poll: Poll) -> Pause | None:
-    """Return the pause that a poll calls for; only of a rate limit has a provider set the end."""
+    """Return the pause that a poll calls for; that of a rate limit has a provider set, too."""
     if poll.cooldown_until is UNSET:
         return None
     return Pause(
         until=datetime.fromisoformat(poll.cooldown_until),
         why=poll.error or "; ".join(poll.notes),  # a dear answer has a note of its cost
-        stated=poll.failure == "rate_limited" and IN_A_ROW not in poll.notes,
+        stated=(poll.failure == "rate_limited" or STATED in poll.notes)
+        and IN_A_ROW not in poll.notes,
         kind=poll.failure,
         since=datetime.fromisoformat(poll.polled_at),
     )
