@@ -136,6 +136,20 @@ def test_root_adds_nothing_that_the_datas_owner_could_not_use(
 
 
 @needs_root
+def test_what_root_makes_is_the_datas_owners(real: Path) -> None:
+    """--try lets root keep the day's sum, which the service must go on with; so do locks."""
+    nobody = pwd.getpwnam("nobody")
+    edit(real / "site.json", daily_usd=5)
+    os.chown(real, nobody.pw_uid, nobody.pw_gid)
+    locks = real / ".locks"
+    said(real, "--try", exit_code=1)
+    assert {path.stat().st_uid for path in (locks, *locks.iterdir())} == {nobody.pw_uid}
+    shutil.rmtree(locks)
+    with turn(locks, "GPT", threading.Event()):
+        assert {path.stat().st_uid for path in (locks, *locks.iterdir())} == {nobody.pw_uid}
+
+
+@needs_root
 def test_whose_data_it_is_the_history_says(sample: Path) -> None:
     """What a server that root runs has written there is root's to go on with."""
     (sample / "history").mkdir()

@@ -1,6 +1,9 @@
 """From a category to a poll: what is recorded of an answer, a failure, a second try, and no key."""
 
+import errno
 import json
+import os
+from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,8 +29,8 @@ from store.polls.batch_files import BatchQuestion
 from store.polls.providers import WIRE_FORMATS
 from store.polls.providers.wire import Response
 from store.polls.secrets import faults
-from store.polls.sending import Sender
-from store.polls.spending import at_reduced_price
+from store.polls.sending import Limits, Sender
+from store.polls.spending import Budget, at_reduced_price
 from store.records import Assistant, Usage
 
 APIS = tuple(WIRE_FORMATS)
@@ -154,6 +157,25 @@ def test_no_third_try_and_none_beyond_the_cap(provider: Replaying) -> None:
     got = asked(provider, truncated(), {"picks": ["Alpha"]}, account=account).poll
     assert got.failure == "truncated"
     assert account.run_spent.total() == 4400
+
+
+def test_where_no_more_can_be_reserved_the_first_reply_counts(provider: Replaying) -> None:
+    """The sums cannot be kept now: that is no word on the reply, which says what failed."""
+
+    class Sums(Budget):
+        def reserve(self, amount: int, name: str = "") -> str | None:
+            if self.run_spent:
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            return super().reserve(amount, name)
+
+    def account() -> Budget:
+        return Sums(Path(), lambda: "2026-11-24", lambda _: Counter())
+
+    oops = {"status": 500, "body": {"error": {"message": "oops"}}}
+    got = asked(provider, oops, account=account(), limits=Limits(attempts=2)).poll
+    assert (got.failure, "oops" in (got.error or "")) == ("http", True)
+    got = asked(provider, truncated(), account=account()).poll
+    assert (got.failure, got.usage) == ("truncated", Usage(700, 300, 0.0044))
 
 
 @pytest.mark.parametrize("api", APIS)

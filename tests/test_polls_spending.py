@@ -15,6 +15,7 @@ from store.polls.locks import DamagedFileError
 from store.polls.providers.wire import Reply, Tokens
 from store.polls.spending import (
     UNCOUNTED,
+    UNCOUNTED_SEARCHES,
     Budget,
     Charge,
     at_most,
@@ -112,6 +113,17 @@ def test_what_is_stated_is_charged_however_large() -> None:
         assert reply.notes == ("as before", why)
     uncounted = counted(0, 7)  # a request has input
     assert (uncounted.tokens, uncounted.notes) == (None, ("as before", UNCOUNTED))
+
+
+def test_searches_that_nobody_counted_cost_the_most() -> None:
+    """Five, as were reserved; the record says so. None were made by who may not search."""
+    searching = assistant(web_search=True)
+    assert usd(searching, Tokens(700, 300)) == usd(searching, Tokens(700, 300, 5)) == 0.0544
+    assert usd(searching, Tokens(700, 300, 0)) == usd(assistant(), Tokens(700, 300)) == 0.0044
+    uncounted = Reply(outcome="", tokens=Tokens(3, 2))
+    free = assistant(web_search=True, usd_per_thousand_searches=0)
+    for who, notes in ((searching, (UNCOUNTED_SEARCHES,)), (free, ()), (assistant(), ())):
+        assert check_cost(who, 10**6, uncounted).notes == notes
 
 
 class Day:

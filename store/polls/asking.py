@@ -164,7 +164,7 @@ def _ask_with_more_room(question: str, sender: Sender, charge: Charge, first: Re
     if request_for(assistant, question).body == request.body:
         return first
     charge.amount = estimate_reserve(wider, question)
-    second = sender.send(request, charge) if charge.reserve() else None
+    second = sender.send(request, charge) if charge.reserve_again() else None
     if second is None:
         return first
     counts = [reply.tokens for reply in (first, second) if reply.tokens]

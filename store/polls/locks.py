@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from store.disk import locked
+from store.disk import locked, make_folder
 
 FOLDER = ".locks"
 """The folder of locks and of the day's spending; nothing in it is worth keeping."""
@@ -49,7 +49,7 @@ def turn(
             stop.wait(RETRY_INTERVAL)
         return False
 
-    folder.mkdir(exist_ok=True)
+    make_folder(folder)
     own, queue = path_of(folder, name), path_of(folder, name, ".queue")
     with ExitStack() as queue_lock, ExitStack() as own_lock:
         # who waits holds the queue's lock, so that who lets go and wants the next turn is behind

@@ -26,7 +26,7 @@ from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from msgspec import Struct, field
 
-from store.disk import locked
+from store.disk import locked, make_folder
 from store.files import Catalogue
 from store.history import HistoryError
 from store.ledger import DayClosing
@@ -160,7 +160,7 @@ class Schedule:
             if self._stop.is_set():
                 return
             if not self._is_elected:
-                self._lock.parent.mkdir(exist_ok=True)
+                make_folder(self._lock.parent)
                 with suppress(BlockingIOError):
                     self._elected.enter_context(locked(self._lock, wait=False))
                     self._is_elected = True

@@ -123,7 +123,7 @@ class Sender:
         reply: Reply | None = None
         timeouts = 0
         for attempt in range(1, self.limits.attempts + 1):
-            if attempt > 1 and not charge.reserve():
+            if attempt > 1 and not charge.reserve_again():
                 break
             is_its_turn = self._pace.wait(self._stop)
             sent_at = self.elapsed() if charge.sent_at is None else charge.sent_at

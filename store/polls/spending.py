@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct
 from msgspec.structs import replace
 
-from store.disk import atomic_write, locked
+from store.disk import atomic_write, locked, make_folder
 from store.polls.locks import DamagedFileError
 from store.polls.providers import WIRE_FORMATS
 from store.polls.providers.wire import MAX_SEARCHES, Reply, Tokens
@@ -33,6 +33,7 @@ SEARCH_TOKENS = 10_000
 """Input tokens reserved for what one web search brings in."""
 PRICES = ("usd_per_million_input", "usd_per_million_output", "usd_per_thousand_searches")
 UNCOUNTED = "the provider counted no input tokens; the most that it may have cost is charged"
+UNCOUNTED_SEARCHES = "the provider counted no searches; the most that they may have cost is charged"
 
 
 def missing_prices(assistant: Assistant) -> list[str]:
@@ -64,13 +65,18 @@ def _output_limits(body: Mapping[str, Any]) -> Iterator[int]:
 
 
 def usd(assistant: Assistant, tokens: Tokens) -> float | None:
-    """Return what these tokens and searches cost in US dollars, to the micro-dollar, if known."""
+    """Return what these tokens and searches cost in US dollars, to the micro-dollar, if known.
+
+    Searches that nobody counted are taken for as many as may have been made.
+    """
     if assistant.usd_per_million_input is None or assistant.usd_per_million_output is None:
         return None
+    uncounted = MAX_SEARCHES if assistant.web_search else 0
+    searches = uncounted if tokens.searches is UNSET else tokens.searches
     amount = (
         tokens.input * assistant.usd_per_million_input / 1e6
         + tokens.output * assistant.usd_per_million_output / 1e6
-        + (tokens.searches or 0) * (assistant.usd_per_thousand_searches or 0) / 1e3
+        + searches * (assistant.usd_per_thousand_searches or 0) / 1e3
     )
     return round(min(amount, MOST_USD), 6)
 
@@ -109,6 +115,9 @@ def check_cost(assistant: Assistant, reserved: int, reply: Reply) -> Reply:
     # every request has input, so that a count of 0 is not a count
     if reply.tokens.input == 0:
         return replace(reply, tokens=None, notes=(*reply.notes, UNCOUNTED))
+    has_priced_searches = assistant.web_search and assistant.usd_per_thousand_searches
+    if has_priced_searches and reply.tokens.searches is UNSET:
+        reply = replace(reply, notes=(*reply.notes, UNCOUNTED_SEARCHES))
     spent = micros(price_of(assistant, reply) or 0)
     if spent <= reserved:
         return reply
@@ -261,7 +270,7 @@ class Budget:
     def _locked(self) -> AbstractContextManager[object]:
         if self.daily_usd is None:
             return nullcontext()
-        self._directory.mkdir(exist_ok=True)
+        make_folder(self._directory)
         return locked(self._directory)
 
     def _spent(self, today: str) -> Counter[str]:
@@ -302,6 +311,12 @@ class Charge:
         self._day = self._budget.reserve(self.amount, self._name)
         self.unknown += self.amount if self._day else 0
         return self._day is not None
+
+    def reserve_again(self) -> bool:
+        """Take it for a further attempt; that is not made where the sums cannot be kept now."""
+        with suppress(OSError):
+            return self.reserve()
+        return False
 
     def settle(self, cost: int | None) -> None:
         """Charge the cost in micro-dollars; while it is unknown the reserve stays taken."""
