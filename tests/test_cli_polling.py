@@ -179,6 +179,11 @@ def test_samples_ask_each_so_often(sample: Path) -> None:
     assert answers(sample, "vpn") == []
 
 
+def test_a_category_that_is_named_twice_is_asked_once(sample: Path) -> None:
+    """It would be paid for twice, and tell nothing more."""
+    assert "\nA: 1 answered\nB: 1 answered\n" in said(sample, "crm", "crm", *AT)
+
+
 def test_samples_are_made_again_with_the_same_bytes(sample: Path, tmp_path: Path) -> None:
     """In one run or one after the other, repeats of a day are the same lines of history."""
     other = shutil.copytree(sample, tmp_path / "other")
@@ -262,6 +267,10 @@ def test_until_clear_asks_once_a_day(tmp_path: Path) -> None:
         (("crm", "--at", "2199-11-02T06:00:00Z"), "is before 2020 or still to come"),
         (("crm", "--at", "2019-12-31T23:59:59Z"), "is before 2020 or still to come"),
         (("--all", "crm"), "--all asks every category, due or not; leave out --due and SLUGs."),
+        (("--try", "--dry-run"), "--status, --cancel and --try ask no questions; name one alone."),
+        (("--cancel", "--status"), "--status, --cancel and --try ask no questions; name one"),
+        (("crm", "--cancel"), "--status, --cancel and --try ask no questions; name one alone."),
+        (("--status", "--samples", "2"), "--status, --cancel and --try ask no questions; name"),
         (("--due", "--all"), "--all asks every category, due or not; leave out --due and SLUGs."),
         (("crm", "--max-usd", "-1"), "-1.0 is not in the range"),
         (("crm", "--max-usd", "nan"), '"nan" is not an amount'),
@@ -446,6 +455,29 @@ def test_trying_shows_no_part_of_a_key(tmp_path: Path, provider: Replaying) -> N
     assert len(tried) < 1_000
 
 
+def test_trying_says_whether_the_clocks_agree(tmp_path: Path, provider: Replaying) -> None:
+    """Of a reply without a ``Date`` nobody knows; that of another provider says nothing of it."""
+    data = write_real(tmp_path / "data", provider.url, ["crm"], names=["GPT", "Claude"])
+    date = {"Date": format_datetime(datetime.now(UTC), usegmt=True)}
+    dated = {"headers": date, "body": envelope("responses", "OK", "gpt")}
+    provider.follow({"gpt": [dated], "claude": [{"text": "OK"}]})
+    [*_, gpt, claude] = said(data, "--try").splitlines()
+    assert gpt.endswith(", its clock as this machine's")
+    assert claude.endswith(", without saying the time")
+
+
+def test_parts_of_a_run_that_asks_directly_are_equal(tmp_path: Path, provider: Replaying) -> None:
+    """--all asks no batches: whoever takes them is asked at the full price like the others."""
+    slugs = [f"c-{number:02}" for number in range(20)]
+    data = write_real(
+        tmp_path / "data", provider.url, slugs, names=["GPT", "Claude"], concurrency=1
+    )
+    change(data, batch=True)
+    report = said(data, "--all", "--max-usd", "0.1")
+    [gpt, claude] = re.findall(r"\n(?:GPT|Claude): (\d+) answered", report)
+    assert int(gpt) == int(claude) < 20
+
+
 def test_a_run_says_what_nobody_knows_the_cost_of(tmp_path: Path, provider: Replaying) -> None:
     """What a limit counts as spent is in the total, though no answer came."""
     data = write_real(tmp_path / "data", provider.url, ["crm"], names=["GPT"])
@@ -603,6 +635,25 @@ def test_the_status_says_that_nothing_can_be_locked(real: Path) -> None:
     assert f"GPT: nothing was asked\n  not asked on: {sentence}\n" in said(real, "crm", exit_code=1)
     edit(real / "site.json", daily_usd=5)
     assert said(real, "--try", exit_code=1).count(sentence) == 1, "not for each assistant"
+
+
+@pytest.mark.parametrize("arguments", [("--status",), ("--due",), ("--due", "--dry-run")])
+def test_batches_that_cannot_be_used_are_one_sentence(
+    real: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """A link in their place, or a damaged file: it is named, and .locks is not blamed."""
+    (tmp_path / "elsewhere").mkdir()
+    (real / "batches").symlink_to(tmp_path / "elsewhere")
+    refusal = said(real, *arguments, exit_code=1)
+    assert refusal.endswith(
+        "/batches: it is a symbolic link, which is not followed; mount its disk there instead.\n"
+    )
+    (real / "batches").unlink()
+    (real / "batches").mkdir()
+    (real / "batches/x.json").write_text("{")
+    damage = said(real, *arguments, exit_code=1)
+    assert "batches/x.json is damaged, so that nobody knows" in damage
+    assert ".locks" not in damage
 
 
 @pytest.mark.parametrize("which", [("--all",), ("--until-clear", "5")])

@@ -87,6 +87,20 @@ def test_ordinary_names_are_no_keys(name: str) -> None:
     assert ready({name: CANARY}, key_env=name) == CANARY
 
 
+@pytest.mark.parametrize(
+    ("path", "is_good"),
+    [
+        ("/models/meta-llama/Llama-3-8B/v1", True),
+        ("/models/v1", False),
+        ("/v1beta/models", False),
+        ("/v1beta/models/gemini-3-pro:generateContent", False),
+    ],
+)
+def test_what_an_api_adds_is_not_part_of_an_address(path: str, *, is_good: bool) -> None:
+    """Some servers have every model below an address of its own, which is no such thing."""
+    assert (not [*faults(assistant(base_url=f"https://api.example{path}"))]) is is_good
+
+
 @pytest.mark.parametrize("member", ["model", "extra"])
 def test_who_has_a_key_pasted_where_it_would_be_published_is_not_asked(member: str) -> None:
     """The sentence names the member, and never the key."""

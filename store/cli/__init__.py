@@ -1,5 +1,6 @@
 """The ``flask`` commands, one module for each group, imported when one of its commands is run."""
 
+import errno
 import re
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -54,7 +55,9 @@ def with_data(command: Callable[Arguments, Result]) -> Callable[Arguments, Resul
             return command(*args, **kwargs)
         except (DataDirectoryError, HistoryError, DamagedFileError) as error:
             raise click.ClickException(f"{error}.") from None
-        except PermissionError as error:
+        except OSError as error:  # of links: `check_no_link`
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.ELOOP):
+                raise
             raise click.ClickException(f"{error.filename}: {error.strerror}.") from None
 
     return with_appcontext(run)

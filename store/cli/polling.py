@@ -149,7 +149,8 @@ def poll(  # noqa: PLR0913 - a command's options
         raise click.UsageError(
             "Say what to poll: one or more SLUGs, --due, --all or --until-clear."
         )
-    if (status or cancel or probing) and (due or everything or until_clear):
+    asked = slugs or due or everything or until_clear or dry_run or samples
+    if (status or cancel or probing) and (asked or status + cancel + probing > 1):
         raise click.UsageError("--status, --cancel and --try ask no questions; name one alone.")
     if everything and (due or slugs):
         raise click.UsageError("--all asks every category, due or not; leave out --due and SLUGs.")
@@ -161,8 +162,7 @@ def poll(  # noqa: PLR0913 - a command's options
     catalogue, history = _catalogue(settings.data_dir), History(settings.data_dir / "history")
     polling = PollingReader(history, Clock((lambda: at) if at else utc_now))
     record = partial(append, history, catalogue)
-    if due and samples:
-        catalogue = _with_samples(catalogue, samples)
+    catalogue = _with_samples(catalogue, samples) if due and samples else catalogue
     chosen = _assistants(catalogue, models)
     session = PollSession(settings, catalogue, polling, record, threading.Event(), max_usd)
     if at and any(assistant.api != "sample" for assistant in session.catalogue.assistants):

@@ -20,7 +20,7 @@ from store.polls.asking import estimate_reserve_as_sent, quote, request_for, res
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, Batch
 from store.polls.batches import CANCEL_AFTER, describe_delay
 from store.polls.due import FuturePollError, Pair, PollingState
-from store.polls.locks import FOLDER, is_held, path_of
+from store.polls.locks import FOLDER, DamagedFileError, is_held, path_of
 from store.polls.providers import WIRE_FORMATS
 from store.polls.providers.wire import Tokens
 from store.polls.schedule import LOCK
@@ -90,7 +90,7 @@ def show_status(session: PollSession, chosen: Sequence[Assistant]) -> bool:
 
 def error_in_words(error: Exception, directory: Path) -> str:
     """Return why something was not asked; of a system error, which folder cannot be used."""
-    if not isinstance(error, OSError) or not error.strerror:
+    if not isinstance(error, OSError) or isinstance(error, DamagedFileError) or not error.strerror:
         return f"{error}"
     place = Path(error.filename or directory / FOLDER)
     if place.is_relative_to(directory) and place != directory:
@@ -245,6 +245,7 @@ def probe(session: PollSession, assistant: Assistant, state: PollingState) -> tu
         charge = Charge(session.budget, spending.micros(most), name)
         if not charge.reserve():
             return f"{name}: not asked, for {session.budget.reached(charge.amount, name)}", False
+        session.clock.confirmed = None
         reply = sender.send(request, charge)
     except (SettingsError, OSError) as error:
         return f"{error_in_words(error, session.settings.data_dir)}.", False
@@ -258,4 +259,5 @@ def probe(session: PollSession, assistant: Assistant, state: PollingState) -> tu
     tier = f" in tier {quote(reply.tier or 'unknown', sender.secret)}" if assistant.tier else ""
     model = quote(reply.served_model or "a model without a name", sender.secret)
     sentence = f"{name}: {model} answers{tier} after {reply.latency_ms} ms, {price}"
-    return f"{sentence}, its clock as this machine's", True
+    agrees = "its clock as this machine's" if session.clock.confirmed else "without saying the time"
+    return f"{sentence}, {agrees}", True

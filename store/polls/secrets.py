@@ -37,7 +37,9 @@ _KEY = re.compile(r"(?=[a-zA-Z]*\d)(?=[a-z\d]*[A-Z])(?=[A-Z\d]*[a-z])[A-Za-z\d]{
 KEY_NAME = re.compile(r"(?<!ACCESS_)(?<!SECRET_)(?<!PRIVATE_)KEY(?![A-Z])|API_TOKEN")
 KEY_OWNERS = {name: host for one in WIRE_FORMATS.values() for name, host in one.KEYS.items()}
 """The domain that a well-known variable's key belongs to, by the vendors' own documentation."""
-API_PATH = re.compile("/(responses|chat/completions|messages(/batches)?|models(/.*)?|batches)/?$")
+API_PATH = re.compile(
+    "/(responses|chat/completions|messages(/batches)?|models(/[^/]+)?|batches)/?$"
+)
 """What a format adds to ``base_url``, and somebody may have copied into it."""
 _VARIABLE = re.compile("[A-Z][A-Z0-9_]{0,60}")
 

@@ -210,7 +210,9 @@ class PollSession:
     def pairs(self, assistant: Assistant, slugs: Sequence[str] = ()) -> list[Pair]:
         """Return the questions to an assistant in these categories, or in all."""
         categories = self.catalogue.categories
-        return [Pair(slug, categories[slug], assistant) for slug in slugs or categories]
+        return [
+            Pair(slug, categories[slug], assistant) for slug in dict.fromkeys(slugs or categories)
+        ]
 
     def due(self, pairs: Sequence[Pair], state: PollingState) -> list[Pair]:
         """Return which of these pairs are due and not with a provider, longest waiting first."""
