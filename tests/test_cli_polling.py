@@ -326,6 +326,10 @@ def test_a_daily_limit_below_one_question_each_is_told_before_anything_waits(rea
         edit(real / "site.json", daily_usd=enough)
         assert "one question to each" not in output(real, "check")
         assert "once each" not in said(real, "--all", "--dry-run")
+    edit(real / "site.json", daily_usd=0.15)
+    change(real, batch=True)
+    assert "once each" not in said(real, "--due", "--dry-run")
+    assert "once each may cost 0.166" in said(real, "--all", "--dry-run"), "no batch is asked so"
 
 
 def test_a_dry_run_says_which_price_is_unknown(real: Path, sample: Path) -> None:

@@ -16,7 +16,7 @@ from store.category_history import doubt_clock
 from store.cli.checking import unrecordable
 from store.polls import spending
 from store.polls.answers import Prompt
-from store.polls.asking import estimate_reserve_as_sent, quote, request_for, reserve_for_each
+from store.polls.asking import quote, request_for
 from store.polls.batch_files import HAS_OPEN_BATCH, NOT_LISTED, Batch
 from store.polls.batches import CANCEL_AFTER, describe_delay
 from store.polls.due import FuturePollError, Pair, PollingState
@@ -123,7 +123,7 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
     category = next(iter(catalogue.categories.values()), None)
     if category and assistant.api != "sample" and not spending.missing_prices(assistant):
         with suppress(OSError):  # said as a fault of the whole
-            reserve = estimate_reserve_as_sent(assistant, category.question)
+            reserve = session.reserve_for(assistant, category.question)
             limit = session.budget.reached(reserve, name)
             parts += [limit] if limit else []
     failed = [time for one in states for time in one.failed_at]
@@ -170,8 +170,7 @@ def estimate(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> li
         if assistant.api == "sample":
             lines.append(f"{name}: {plural(len(lane), 'call')} of a sample assistant, free")
             continue
-        is_batched = is_due and assistant.batch
-        is_batched = is_batched and not session.batches.pause_of(assistant, session.clock.now())
+        is_batched = is_due and session.asks_in_batches(assistant)
         bodies = (request_for(assistant, pair.category.question).body for pair in lane)
         tokens = sum((spending.at_most(assistant, body) for body in bodies), Tokens(0, 0))
         costs = _costs(assistant, len(lane), tokens, is_batched=is_batched)
@@ -198,7 +197,8 @@ def estimate(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> li
         lines.append(f"--max-usd {limit:g} ends it before all is asked.")
     daily = session.budget.daily_usd
     asked = [lane[0].assistant for lane in lanes.values()]
-    each = reserve_for_each(asked, calls[0].category.question) / 1e6 if calls else 0
+    question = calls[0].category.question if calls else ""
+    each = sum(session.reserve_for(one, question, is_due=is_due) for one in asked) / 1e6
     if daily and each > daily:
         lines.append(f"At daily_usd {daily:g} none is asked: once each may cost {each:.4f} USD.")
     elif daily and expected > daily:

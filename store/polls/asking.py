@@ -106,15 +106,10 @@ def estimate_reserve(assistant: Assistant, question: str) -> int:
     return spending.micros(cost_at_most(assistant, question) or 0)
 
 
-def estimate_reserve_as_sent(assistant: Assistant, question: str) -> int:
-    """Return the micro-dollars that are reserved for a question in the way it is asked."""
-    priced = spending.at_reduced_price(assistant) if assistant.batch else assistant
-    return estimate_reserve(priced, question)
-
-
 def reserve_for_each(assistants: Iterable[Assistant], question: str) -> int:
-    """Return the micro-dollars that one question to each of some assistants reserves."""
-    return sum(estimate_reserve_as_sent(assistant, question) for assistant in assistants)
+    """Return the micro-dollars that one due question to each of some assistants reserves."""
+    priced = (spending.at_reduced_price(one) if one.batch else one for one in assistants)
+    return sum(estimate_reserve(one, question) for one in priced)
 
 
 def ask(pair: Pair, sender: Sender, charge: Charge) -> Reply | None:

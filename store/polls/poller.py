@@ -136,10 +136,9 @@ class Questions:
         except OSError as error:
             summary.fault = f"what it is asked with cannot be kept: {error.strerror}"
             return
-        takes_batches = assistant.batch and self._plan.waiting is None and not pause
-        takes_batches = takes_batches and self._failures < MOST_FAILURES
-        takes_batches = takes_batches and not session.batches.pause_of(assistant, now)
-        if not takes_batches:
+        may_be_batched = self._plan.waiting is None and not pause
+        may_be_batched = may_be_batched and self._failures < MOST_FAILURES
+        if not (may_be_batched and session.asks_in_batches(assistant)):
             self._ask_directly(1 if pause else self._plan.most)
             return
         # one that is late or cancelled holds nothing back

@@ -140,6 +140,15 @@ class PollSession:
             needed = f"a spending limit needs {listed(missing)} in models.json"
             raise SettingsError(f"{assistant.name}: {needed}")
 
+    def asks_in_batches(self, assistant: Assistant) -> bool:
+        """Return whether what is due of an assistant goes into batches now."""
+        return assistant.batch and not self.batches.pause_of(assistant, self.clock.now())
+
+    def reserve_for(self, assistant: Assistant, question: str, *, is_due: bool = True) -> int:
+        """Return the micro-dollars that are reserved for a question in the way it is asked now."""
+        is_batched = is_due and self.asks_in_batches(assistant)
+        return estimate_reserve(at_reduced_price(assistant) if is_batched else assistant, question)
+
     def share_among(
         self,
         assistants: Iterable[Assistant],
@@ -153,15 +162,8 @@ class PollSession:
         They take categories in the same order, too: else one-sided rankings would follow.
         """
         question = next((category.question for category in self.catalogue.categories.values()), "")
-
-        def priced(assistant: Assistant) -> Assistant:
-            is_batched = is_due and assistant.batch
-            if is_batched and not self.batches.pause_of(assistant, self.clock.now()):
-                return at_reduced_price(assistant)
-            return assistant
-
         costs = {
-            assistant.name: estimate_reserve(priced(assistant), question)
+            assistant.name: self.reserve_for(assistant, question, is_due=is_due)
             for assistant in assistants
             if self.can_be_asked(assistant, state, time) and not missing_prices(assistant)
         }
