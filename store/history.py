@@ -341,7 +341,8 @@ class History:
         if closed < day < (pending := max(begun, default="")):
             return (
                 f"a poll of {time} cannot be added: {pending} is being closed, and no day before "
-                "it can be any more; mend this machine's clock"
+                "it can be any more; mend this machine's clock, or, if it was wrong then, "
+                f'flask check --reopen {day} --reason "…"'
             )
         if day > closed:
             return None

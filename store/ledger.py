@@ -371,9 +371,12 @@ class Proof:
             OSError: it could not be written.
         """
         with self.locked():
-            if not FIRST_YEAR <= day <= self.load().last_closed_day:
+            ledger = self.load()
+            begun = max((entry.day for entry in ledger.pending if not entry.accepted), default="")
+            if not FIRST_YEAR <= day <= max(ledger.last_closed_day, begun):
                 raise LedgerError(HEADS, 1, f"{day} is not a closed day")
-            self._append(HEADS, [Head(day, reopened=True, reason=reason)])
+            cut_off = [ledger.head(begun)] if begun else []  # a closing that lacks its head
+            self._append(HEADS, [*cut_off, Head(day, reopened=True, reason=reason)])
 
     def _add(self, ledger: Ledger, entries: Sequence[LedgerEntry]) -> None:
         self._append(LEDGER, entries)

@@ -146,9 +146,9 @@ class Snapshot(Struct, frozen=True, weakref=True, dict=True):
 
     @cached_property
     def unknown_withheld(self) -> tuple[str, ...]:
-        """The ids in withheld.json that no poll has; none while one may be lost or damaged."""
+        """The ids in withheld.json that no poll has; none while a poll of them may be lost."""
         hidden = {f"{x.ids[i]:016x}" for x in self.poll_indexes.values() for i in x.withheld}
-        return () if self._all_damage else tuple(sorted(self.catalogue.withheld.keys() - hidden))
+        return () if self.lost else tuple(sorted(self.catalogue.withheld.keys() - hidden))
 
     @property
     def unpublishable(self) -> list[Problem]:

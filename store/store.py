@@ -157,7 +157,11 @@ class Store:
         self._snapshot, self.made_at = following, time.time()
         self._contradictions = (
             *name_clashes(following.names, self._files),
-            *find_unknown_withheld(following.unknown_withheld, self._files),
+            *find_unknown_withheld(
+                following.unknown_withheld,
+                self._files,
+                is_damaged=any(following.damage.values()),
+            ),
         )
 
     def _log_new_problems(self) -> None:
@@ -198,10 +202,13 @@ def name_clashes(names: Names, files: Files) -> Iterator[Problem]:
                 yield files.problem_at(f"products/{slug}.json", ("aliases", i), message)
 
 
-def find_unknown_withheld(ids: Iterable[str], files: Files) -> Iterator[Problem]:
-    """Yield a problem for each of these ids in withheld.json, which no poll has."""
+def find_unknown_withheld(
+    ids: Iterable[str], files: Files, *, is_damaged: bool
+) -> Iterator[Problem]:
+    """Yield a problem for each of these ids in withheld.json, which no sound line has."""
+    doubt = ", as far as lines are sound: keep it if a damaged one may be that poll"
     for id_ in ids:
-        message = f"no poll in history has the id {id_}"
+        message = f"no poll in history has the id {id_}{doubt if is_damaged else ''}"
         yield files.problem_at("withheld.json", ("withheld", id_), message, "warning")
 
 

@@ -706,6 +706,9 @@ def test_no_redirect_is_followed_and_nothing_read_without_end(
         if environ["PATH_INFO"].endswith("/slow"):
             respond("200 OK", [("Content-Length", "100000")])
             return (bytes(is_read.wait(9) or 1) for _ in range(2))
+        if environ["PATH_INFO"].endswith("/nowhere"):
+            respond("302 Found", [("Location", "http://[bad")])
+            return [b""]
         if environ["PATH_INFO"].endswith("/moved"):
             respond("302 Found", [("Location", "http://elsewhere.example/")])
             return [b""]
@@ -716,6 +719,8 @@ def test_no_redirect_is_followed_and_nothing_read_without_end(
         server = verifying.RemoteFolder(base)
         with pytest.raises(verification.Difference, match="/moved answers 302"):
             server.read("moved", 100)
+        with pytest.raises(verification.Difference, match="/nowhere cannot be read"):
+            server.read("nowhere", 100)
         with pytest.raises(verification.Difference, match="larger than 100,000 bytes"):
             server.read("file", 100_000)
         assert len(server.read("file", 1 << 20)) == 280_000

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import answered, append, write_data
+from builders import answered, append, output, write_data
 from conftest import Report
 from faults import FAULTS, KILL, FailingCalls, on
 from hypothesis import given
@@ -192,6 +192,20 @@ def test_no_poll_comes_before_a_day_whose_closing_was_cut_off(tmp_path: Path) ->
     history.append([late], "2026-01-05T11:00:00Z")
     assert [head.day for head in Proof(data).close("2026-01-05")] == ["2026-01-05"]
     assert Proof(data).load().lines == 2
+
+
+def test_a_closing_by_a_clock_ahead_that_was_cut_off_can_be_reopened(tmp_path: Path) -> None:
+    """Nothing could be polled before its day has come."""
+    data = write_data(tmp_path, polls=[answered("A", ["X"], "2026-03-05T10:00:00Z")])
+    Proof(data).close("2026-03-05")
+    (data / "proof/heads.jsonl").write_bytes(b"")
+    history, rest = History(data / "history"), answered("A", ["X"], slug="help-desk")
+    with pytest.raises(HistoryError, match="--reopen 2026-01-06"):
+        history.append([rest], "2026-01-06T10:00:00Z")
+    Proof(data).reopen("2026-01-06", "the clock was ahead")
+    history.append([rest], "2026-01-06T10:00:00Z")
+    assert [head.day for head in Proof(data).close("2026-01-06")] == ["2026-01-06"]
+    assert output(data, "verify", str(data)).startswith("verified")
 
 
 def test_heads_that_are_gone_are_missed() -> None:

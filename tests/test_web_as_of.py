@@ -205,12 +205,13 @@ def test_a_day_without_a_ranking_says_which_has_one(
     assert says in answer.text
 
 
-def test_a_past_day_tells_the_absence_of_its_own_day(tmp_path: Path) -> None:
+@pytest.mark.parametrize("closed", ["2026-10-06", "2025-12-31"])
+def test_a_past_day_tells_the_absence_of_its_own_day(tmp_path: Path, closed: str) -> None:
     """Who had answered, and whose answer was withheld, whatever they answered since."""
     days = {"2026-01-05": "ABD", "2026-05-05": "A", "2026-06-05": "ABCD", "2026-10-05": "A"}
     polls = [answered(m, ["x"], f"{day}T06:00:00Z") for day, models in days.items() for m in models]
     data = write_data(tmp_path, polls=polls)
-    close_days(data, "2026-10-06")
+    close_days(data, closed)
     withhold(data, polls[2].id, *(poll.id for poll in polls if poll.model == "C"))
     client = app_over(data).test_client()
     since, none, withheld = "no answer since {}", "no answer yet", "its answer is withheld"

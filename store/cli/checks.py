@@ -137,7 +137,7 @@ def check_history(
     named: dict[str, PollLine] = {}
     files_of = _files(catalogue, newest)
     ahead: dict[str, list[PollLine]] = {}
-    is_whole = True
+    is_lost = is_damaged = False
     for slug, own in files_of.items():
         logs = [history.read(file) for file in own]
         stored, problems = category_history.sound_polls(logs, catalogue.withheld)
@@ -153,13 +153,15 @@ def check_history(
         ids.update(poll.id for poll in polls)
         newest |= {line.file: line.poll.polled_at for line in stored}
         newest |= {log.file: _UNKNOWN for log in logs if log.is_lost}
-        is_whole &= not problems
+        is_lost |= any(log.is_lost for log in logs)
+        is_damaged |= bool(problems)
         if slug in catalogue.categories:
             yield from _rewording(slug, polls, catalogue, files)
     polled = sum(any(map(newest.get, own)) for own in files_of.values())
     yield from _future_polls(ahead, polled, now, "notice" if catalogue.site.sample else "error")
-    if is_whole:  # else the poll may stand in what is lost or damaged, and must stay withheld
-        yield from find_unknown_withheld(catalogue.withheld.keys() - ids, files)
+    if not is_lost:  # else the poll may stand in what is lost, and must stay withheld
+        unknown = catalogue.withheld.keys() - ids
+        yield from find_unknown_withheld(unknown, files, is_damaged=is_damaged)
     yield from _without_text(named, catalogue)
     if all(problem.file != "site.json" for problem in catalogue.governing_errors):
         yield from filter(None, [category_history.undeclared_sample(of_samples, catalogue.site)])

@@ -90,7 +90,7 @@ class RemoteFolder(Folder):
                         raise Difference(f"{where} is larger than {most:,} bytes")
                     if time.monotonic() > self._until:
                         raise Difference(f"{where}: {MAX_MINUTES} minutes are over")
-        except (requests.RequestException, HTTPError) as error:
+        except (requests.RequestException, HTTPError, ValueError) as error:  # of a bad Location
             raise Difference(f"{where} cannot be read: {type(error).__name__}") from None
         return bytes(body)
 

@@ -43,7 +43,7 @@ class Change(Struct, frozen=True):
 class Streak(Struct, frozen=True, gc=False):
     """The length of a reign in ``polls``, one a day; ``over`` if another #1 came after it.
 
-    ``end`` is the time of its last answer.
+    ``end`` is the time of its last day's answer.
     """
 
     end: str

@@ -62,16 +62,17 @@ def loss_after(snapshot: Snapshot, slug: str, day: str) -> LedgerEntry | None:
 
 
 def positions_until(snapshot: Snapshot, slug: str, day: str) -> Sequence[int]:
-    """Return the positions of a category's polls that were there when a UTC day closed.
+    """Return the positions of a category's polls that were there at the end of a UTC day.
 
-    Of an open day they are all positions: only the times of polls decide there.
+    Of an open day they are those that its closing would cover now.
     """
     index, ledger = snapshot.poll_indexes[slug], snapshot.ledger
-    positions = range(len(index.models))
-    if not is_final(snapshot, day):
-        return positions
-    ends = [ledger.lines_on(file, day) for file in index.files]
-    return [i for i in positions if index.line[i] <= ends[index.file[i]]]
+    ends = {file: ledger.lines_on(file, day) for file in index.files}
+    for entry in index.open_entries:
+        if entry.day <= day:
+            ends[entry.file] = max(ends[entry.file], entry.lines)
+    files = [ends[file] for file in index.files]
+    return [i for i, line in enumerate(index.line) if line <= files[index.file[i]]]
 
 
 def _polls_until(snapshot: Snapshot, slug: str, day: str, lines: Lines) -> list[Poll]:

@@ -138,6 +138,8 @@ def _is_withheld(slug: str, model: str, snapshot: Snapshot, day: str | None = No
 
 def _missing_choices(board: Leaderboard, snapshot: Snapshot, day: str | None) -> Iterator[Choices]:
     """Yield the rows of assistants that do not count, with the day of their last answer."""
+    if not board.missing:  # nor need the whole log be gone through
+        return
     # Who has answered another wording has not answered this one.
     latest = {a.model: a.polled_at for a in board.log if a.question == board.question}
     for model in board.missing:

@@ -116,7 +116,7 @@ def _findings(view: View) -> Iterator[tuple[str, str, str]]:
 
 
 def _one_in(share: float) -> str:
-    """Return a share as people say it, where that is within a twentieth of it.
+    """Return a share as people say it, where that is at most five points off.
 
     >>> _one_in(.21), _one_in(.41), _one_in(.7)
     ('1 in 5', '41%', '70%')
