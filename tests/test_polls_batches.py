@@ -447,6 +447,22 @@ def test_a_batch_over_midnight_beside_another_is_counted_once(openai: Queue) -> 
     assert openai.data.spent() == pytest.approx(3 * 0.0022)
 
 
+def test_what_a_batch_over_midnight_did_not_count_stays_taken(openai: Queue) -> None:
+    """The day's first sum is written by one batch while another is on its way."""
+    openai.tell(looks=0)
+    openai.begin("c-000", "c-001")
+    openai.tell(looks=1)
+    openai.begin("c-002")
+    one = min(batch.reserved for batch in openai.data.batches()) / 1e6
+    openai.data.later(hours=19)
+    openai.tell(results="missing")
+    openai.follow()
+    openai.tell()
+    openai.follow()
+    assert openai.states == []
+    assert openai.data.spent() >= one + 2 * 0.0022 - 1e-9
+
+
 def test_what_falls_due_bit_by_bit_gathers_for_a_batch(world_of: WorldOf, server: Batching) -> None:
     """While one is on its way a server waits for fifty; the command sends what is due."""
     data = world_of(120)

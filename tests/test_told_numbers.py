@@ -8,7 +8,7 @@ import pytest
 from store import search
 from store.category_history import CLOCK_TOLERANCE
 from store.cli import exporting
-from store.polls import batch_files, batches, due, poller, sending
+from store.polls import batch_files, batches, due, poller, sending, session
 from store.rankings import agreement, certainty, mention_trends, merging, poll_states, runs
 from store.rankings.sentences import number_in_words as words
 from store.records import MAX_SAMPLES, Assistant, Site
@@ -92,7 +92,7 @@ TOLD = (
     (COMMANDS, f"given up after {hours(batches.GIVE_UP_AFTER.total_seconds())} hours"),
     (COMMANDS, f"paused for {hours(batch_files.FIRST_PAUSE.total_seconds())} hours"),
     (COMMANDS, f"tried again after {hours(due.FIRST_RETRY.total_seconds())}, "),
-    (COMMANDS, f"{words(poller.MOST_FAILURES)} failures in a row"),
+    (COMMANDS, f"{words(session.MOST_FAILURES)} failures in a row"),
     (COMMANDS, f"over {words(int(sending.Limits().longest_wait / 60))} minutes pauses"),
     (COMMANDS, f"({hours(sending.Limits().pause)} hours, or as long as"),
     (COMMANDS, f"at most {poller.QUESTIONS_PER_TURN} questions"),

@@ -209,7 +209,7 @@ def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: 
         passes = [state.unclear(pairs, until_clear, _certainties(), today)]
     calls = [pair for once in passes for pair in once]
     if dry_run:
-        click.echo("\n".join(estimate(calls, session, is_due=is_due)))
+        click.echo("\n".join(estimate(calls, session, state, is_due=is_due)))
         return not state.unread
     is_open = any(session.batches.open_of(name, session.catalogue) for name in run.names())
     if not (calls or plan.cancel or (is_open and is_due)):

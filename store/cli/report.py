@@ -123,7 +123,7 @@ def status_of(assistant: Assistant, session: PollSession, state: PollingState) -
     category = next(iter(catalogue.categories.values()), None)
     if category and assistant.api != "sample" and not spending.missing_prices(assistant):
         with suppress(OSError):  # said as a fault of the whole
-            reserve = session.reserve_for(assistant, category.question)
+            reserve = session.reserve_for(assistant, category.question, state)
             limit = session.budget.reached(reserve, name)
             parts += [limit] if limit else []
     failed = [time for one in states for time in one.failed_at]
@@ -157,7 +157,9 @@ def _in_words(batches: Sequence[Batch], now: datetime) -> str:
     )
 
 
-def estimate(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> list[str]:
+def estimate(
+    calls: Sequence[Pair], session: PollSession, state: PollingState, *, is_due: bool
+) -> list[str]:
     """Return in lines what these calls would use, cost and take, per assistant and in all."""
     lanes: dict[str, list[Pair]] = {}
     for pair in calls:
@@ -170,7 +172,7 @@ def estimate(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> li
         if assistant.api == "sample":
             lines.append(f"{name}: {plural(len(lane), 'call')} of a sample assistant, free")
             continue
-        is_batched = is_due and session.asks_in_batches(assistant)
+        is_batched = is_due and session.asks_in_batches(assistant, state)
         bodies = (request_for(assistant, pair.category.question).body for pair in lane)
         tokens = sum((spending.at_most(assistant, body) for body in bodies), Tokens(0, 0))
         costs = _costs(assistant, len(lane), tokens, is_batched=is_batched)
@@ -198,7 +200,7 @@ def estimate(calls: Sequence[Pair], session: PollSession, *, is_due: bool) -> li
     daily = session.budget.daily_usd
     asked = [lane[0].assistant for lane in lanes.values()]
     question = calls[0].category.question if calls else ""
-    each = sum(session.reserve_for(one, question, is_due=is_due) for one in asked) / 1e6
+    each = sum(session.reserve_for(one, question, state, is_due=is_due) for one in asked) / 1e6
     if daily and each > daily:
         lines.append(f"At daily_usd {daily:g} none is asked: once each may cost {each:.4f} USD.")
     elif daily and expected > daily:

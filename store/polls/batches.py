@@ -249,6 +249,7 @@ class AssistantBatches:
         others are recorded. Cancelled questions leave no record.
         """
         session = self._session
+        session.budget.begin_day(self._name)
         results = self._results(remote)
         outcomes: Mapping[str, Response] = {}
         if isinstance(results, str):

@@ -130,6 +130,12 @@ class PollingState(Struct, frozen=True):
         """Return how an assistant's pairs stand that were ever polled, with whatever question."""
         return [s.ever[assistant] for s in self.states.values() if assistant in s.ever]
 
+    def failures_of(self, assistant: str) -> int:
+        """Return how many polls of an assistant failed since its newest answer."""
+        states = self.of_assistant(assistant)
+        answered = max((one.answered_at for one in states if one.answered_at), default="")
+        return sum(time > answered for one in states for time in one.failed_at)
+
     def pause_of(self, assistant: str, now: datetime) -> Pause | None:
         """Return the pause that an assistant's polls call for, if one lasts; all go by it."""
         return recorded_pause(self.of_assistant(assistant), now)

@@ -24,7 +24,7 @@ from store.polls.batches import CANCEL_AFTER, WORTH_ANOTHER, AssistantBatches, f
 from store.polls.due import Pair
 from store.polls.locks import turn
 from store.polls.providers.wire import Reply
-from store.polls.session import IN_BATCH, SKIPPED, PollSession, Summary
+from store.polls.session import IN_BATCH, MOST_FAILURES, SKIPPED, PollSession, Summary
 from store.polls.spending import Charge
 from store.rankings.poll_states import IN_A_ROW, NOT_COUNTED
 from store.records import Assistant, Failure
@@ -34,9 +34,6 @@ log = logging.getLogger(__name__)
 
 QUESTIONS_PER_TURN = 20
 """Questions to one assistant for which its lock is held at a time."""
-MOST_FAILURES = 10
-"""Failed polls of an assistant without an answer between, after which it is paused: a provider
-that bills for garbage would else be paid for every category."""
 STOP_CHECK_INTERVAL = 0.1
 """Seconds between two looks at the stop event while questions are on their way."""
 GRACE = 1.0
@@ -107,9 +104,7 @@ class Questions:
         self._waiting = self._due() if plan.waiting is None else plan.waiting
         self._in_batches = session.batches.under_way(session.catalogue)
         self._instrument: str | None = None
-        states = self._state.of_assistant(assistant.name)
-        answered = max((one.answered_at for one in states if one.answered_at), default="")
-        self._failures = sum(time > answered for one in states for time in one.failed_at)
+        self._failures = self._state.failures_of(assistant.name)
         self._to_start = 0
         self._in_flight: dict[Charge, Pair] = {}
         """The questions on their way, or waiting for the pace."""
@@ -137,8 +132,7 @@ class Questions:
             summary.fault = f"what it is asked with cannot be kept: {error.strerror}"
             return
         may_be_batched = self._plan.waiting is None and not pause
-        may_be_batched = may_be_batched and self._failures < MOST_FAILURES
-        if not (may_be_batched and session.asks_in_batches(assistant)):
+        if not (may_be_batched and session.asks_in_batches(assistant, self._state)):
             self._ask_directly(1 if pause else self._plan.most)
             return
         # one that is late or cancelled holds nothing back

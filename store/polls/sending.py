@@ -44,7 +44,7 @@ class Limits(Struct, frozen=True):
     longest_wait: float = 120
     pause: float = 6 * 3600
     """Seconds that an assistant rests after a bad key, spent money, a model that is gone, a far too
-    dear answer, or ``poller.MOST_FAILURES`` in a row; ``due.FIRST_RETRY`` is one pair's."""
+    dear answer, or ``session.MOST_FAILURES`` in a row; ``due.FIRST_RETRY`` is one pair's."""
 
 
 FLEX_LIMITS = Limits(read=900, total=2700)

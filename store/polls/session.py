@@ -28,6 +28,9 @@ from store.settings import Settings, SettingsError
 from store.text import rfc3339
 
 SHORT_OF_FILES = (errno.EMFILE, errno.ENFILE)
+MOST_FAILURES = 10
+"""Failed polls of an assistant without an answer between, after which it is paused, and then asked
+without batches: a provider that bills for garbage would else be paid for every category."""
 RECORD_SECONDS = 10
 """Seconds for which recording what was paid for is tried again while the process has too many open
 files: its other questions soon close theirs."""
@@ -140,13 +143,17 @@ class PollSession:
             needed = f"a spending limit needs {listed(missing)} in models.json"
             raise SettingsError(f"{assistant.name}: {needed}")
 
-    def asks_in_batches(self, assistant: Assistant) -> bool:
+    def asks_in_batches(self, assistant: Assistant, state: PollingState) -> bool:
         """Return whether what is due of an assistant goes into batches now."""
-        return assistant.batch and not self.batches.pause_of(assistant, self.clock.now())
+        if not assistant.batch or state.failures_of(assistant.name) >= MOST_FAILURES:
+            return False
+        return not self.batches.pause_of(assistant, self.clock.now())
 
-    def reserve_for(self, assistant: Assistant, question: str, *, is_due: bool = True) -> int:
+    def reserve_for(
+        self, assistant: Assistant, question: str, state: PollingState, *, is_due: bool = True
+    ) -> int:
         """Return the micro-dollars that are reserved for a question in the way it is asked now."""
-        is_batched = is_due and self.asks_in_batches(assistant)
+        is_batched = is_due and self.asks_in_batches(assistant, state)
         return estimate_reserve(at_reduced_price(assistant) if is_batched else assistant, question)
 
     def share_among(
@@ -163,7 +170,7 @@ class PollSession:
         """
         question = next((category.question for category in self.catalogue.categories.values()), "")
         costs = {
-            assistant.name: self.reserve_for(assistant, question, is_due=is_due)
+            assistant.name: self.reserve_for(assistant, question, state, is_due=is_due)
             for assistant in assistants
             if self.can_be_asked(assistant, state, time) and not missing_prices(assistant)
         }
@@ -225,7 +232,7 @@ class PollSession:
     def append(self, poll: Poll, reply: Reply, summary: Summary, instrument: str | None) -> None:
         """Append the poll of a reply to history with its instrument and pause; then count it.
 
-        Where the clocks differ its time is the earlier of the two.
+        Where the clocks differ its time is the earlier of the two, but of no closed day.
 
         Raises:
             HistoryError, OSError: it is not recorded.

@@ -194,9 +194,9 @@ class Budget:
         with self._mutex, self._locked():
             if amount > self.available(name):
                 return None
-            self.run_spent[name] += amount
             today = self._today()
             self._write(self._spent(today)[name] + amount, name, today)
+            self.run_spent[name] += amount  # last: what cannot be written down is not sent
             return today
 
     def settle(self, day: str, reserved: int, cost: int, name: str = "") -> None:
@@ -209,6 +209,13 @@ class Budget:
             today = self._today()  # read once: midnight may come between two looks
             spent = self._spent(today)[name]
             self._write(spent + cost - (reserved if day == today else 0), name, today)
+
+    def begin_day(self, name: str) -> None:
+        """Have the day's first sum of an assistant hold what is reserved, before it is settled."""
+        with self._mutex, suppress(OSError), self._locked():
+            today = self._today()
+            if name not in stored_spending(self._directory, today):
+                self._write(0, name, today)
 
     def settle_batch(self, reserved: int, cost: int, name: str = "") -> None:
         """Replace what a batch reserved, which counted on every day while the batch was open.

@@ -221,7 +221,7 @@ def _state(polls: Sequence[Poll]) -> PairState:
 
 
 def cooldown(poll: Poll) -> Pause | None:
-    """Return the pause that a poll calls for; that of a rate limit has a provider set, too."""
+    """Return the pause that a poll calls for; of a rate limit its provider set the end, too."""
     if poll.cooldown_until is UNSET:
         return None
     return Pause(
