@@ -151,7 +151,9 @@ def poll(  # noqa: PLR0913 - a command's options
         )
     asked = slugs or due or everything or until_clear or dry_run or samples
     if (status or cancel or probing) and (asked or status + cancel + probing > 1):
-        raise click.UsageError("--status, --cancel and --try ask no questions; name one alone.")
+        raise click.UsageError(
+            "--status, --cancel and --try poll no category; name one of them alone."
+        )
     if everything and (due or slugs):
         raise click.UsageError("--all asks every category, due or not; leave out --due and SLUGs.")
     if until_clear and (due or samples):
