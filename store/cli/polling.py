@@ -126,7 +126,7 @@ def poll(  # noqa: PLR0913 - a command's options
     max_usd: float | None,
     *,
     due: bool,
-    everything: bool,
+    everything: bool,  # noqa: ARG001 - what is asked where nothing else is named
     dry_run: bool,
     probing: bool,
     status: bool,
@@ -145,26 +145,17 @@ def poll(  # noqa: PLR0913 - a command's options
     Exits with 0 when all is fine (also when a spending limit is reached), with 1 when something
     is wrong that needs a person, and with 2 when the command is called in a wrong way.
     """
-    if not any((slugs, due, everything, until_clear, status, cancel, probing)):
-        raise click.UsageError(
-            "Say what to poll: one or more SLUGs, --due, --all or --until-clear."
-        )
-    asked = slugs or due or everything or until_clear or dry_run or samples
-    if (status or cancel or probing) and (asked or status + cancel + probing > 1):
-        raise click.UsageError(
-            "--status, --cancel and --try poll no category; name one of them alone."
-        )
-    if everything and (due or slugs):
-        raise click.UsageError("--all asks every category, due or not; leave out --due and SLUGs.")
-    if until_clear and (due or samples):
-        raise click.UsageError("--until-clear goes with neither --due nor --samples.")
+    _check_combination(
+        {name for name, value in click.get_current_context().params.items() if value}
+    )
     if max_usd is not None and math.isnan(max_usd):  # which a range lets through
         raise click.BadParameter('"nan" is not an amount', param_hint="--max-usd")
     settings = app_settings()
     catalogue, history = _catalogue(settings.data_dir), History(settings.data_dir / "history")
     polling = PollingReader(history, Clock((lambda: at) if at else utc_now))
     record = partial(append, history, catalogue)
-    catalogue = _with_samples(catalogue, samples) if due and samples else catalogue
+    if due and samples:
+        catalogue = _with_samples(catalogue, samples)
     chosen = _assistants(catalogue, models)
     session = PollSession(settings, catalogue, polling, record, threading.Event(), max_usd)
     if at and any(assistant.api != "sample" for assistant in session.catalogue.assistants):
@@ -182,6 +173,24 @@ def poll(  # noqa: PLR0913 - a command's options
     fault = session.clock.fault()
     click.echo(fault or "", nl=bool(fault))
     sys.exit(0 if is_well and not fault else 1)
+
+
+def _check_combination(options: set[str]) -> None:
+    """Refuse a call whose options say nothing to do, or do not go together."""
+    asking, others = {"slugs", "due", "everything", "until_clear"}, {"status", "cancel", "probing"}
+    if not options & (asking | others):
+        raise click.UsageError(
+            "Say what to poll: one or more SLUGs, --due, --all or --until-clear."
+        )
+    alone = options & others
+    if alone and (len(alone) > 1 or options & (asking | {"dry_run", "samples"})):
+        raise click.UsageError(
+            "--status, --cancel and --try poll no category; name one of them alone."
+        )
+    if "everything" in options and options & {"due", "slugs"}:
+        raise click.UsageError("--all asks every category, due or not; leave out --due and SLUGs.")
+    if "until_clear" in options and options & {"due", "samples"}:
+        raise click.UsageError("--until-clear goes with neither --due nor --samples.")
 
 
 def _carry_out(run: PollRun, samples: int, until_clear: int | None, *, dry_run: bool) -> bool:
